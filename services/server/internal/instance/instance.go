@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package instance is the port of the module instance: what this installation is, what its
+// owner has set, the keys with which it signs, and the counters that order everything.
+package instance
+
+import (
+	"context"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// Info is the identity of the installation.
+type Info struct {
+	ID ids.ID
+	// SyncEpoch changes only when a restore has been finalized; positions of the event log
+	// compare within one epoch alone.
+	SyncEpoch ids.ID
+	// SetupCompletedAt is nil until the first owner has redeemed the code.
+	SetupCompletedAt *time.Time
+	SchemaVersion    int64
+	MinServerVersion string
+	// DBSystemIdentifier and DBTimelineID name the database the row was written in; empty
+	// and zero when never stored.
+	DBSystemIdentifier string
+	DBTimelineID       int64
+	CreatedAt          time.Time
+	Version            int64
+}
+
+// Instance reads and completes the row of the installation.
+type Instance interface {
+	// Info reads the row; missing means that `bothy migrate up` has not run and is an error.
+	Info(ctx context.Context) (Info, error)
+	// SetupComplete reports whether the first owner exists. After the first true it answers
+	// from memory.
+	SetupComplete(ctx context.Context) (bool, error)
+	// CompleteSetup notes the end of the setup inside the running unit of work; repeating it
+	// changes nothing.
+	CompleteSetup(ctx context.Context) error
+}
+
+// Settings reads what the owner has set. Unset keys give their registered default; an
+// unknown key is a mistake of the caller and an error.
+type Settings interface {
+	String(ctx context.Context, key string) (string, error)
+	Bool(ctx context.Context, key string) (bool, error)
+	Int(ctx context.Context, key string) (int64, error)
+	Duration(ctx context.Context, key string) (time.Duration, error)
+}
+
+// Keys of settings that other modules read.
+const (
+	SettingName           = "instance.name"
+	SettingLocale         = "instance.locale"
+	SettingTimeZone       = "instance.time_zone"
+	SettingEmailVisible   = "directory.email_visible"
+	SettingDeviceApproval = "auth.device_approval"
+)
+
+// Purpose is what a signing key is for. A token of one purpose is never accepted for
+// another.
+type Purpose string
+
+// The purposes that have keys in this version.
+const (
+	PurposeAccess     Purpose = "access"
+	PurposeInvocation Purpose = "invocation"
+	PurposeCheckpoint Purpose = "checkpoint"
+)
+
+// Keys signs and verifies the product's own tokens.
+type Keys interface {
+	// Sign makes a compact JWS with the active key of the purpose, its kid and the typ that
+	// belongs to it.
+	Sign(ctx context.Context, p Purpose, payload []byte) (string, error)
+	// Verify checks signature, kid, alg and typ and returns the payload. It fails with
+	// unauthenticated for anything that a key of this purpose has not signed.
+	Verify(ctx context.Context, p Purpose, compact string) ([]byte, error)
+}
+
+// Counter names a row of sequence_counters.
+type Counter string
+
+// The counters.
+const (
+	CounterPermissionVersion Counter = "permission_version"
+	CounterEventSeq          Counter = "event_seq"
+	CounterAuditSeq          Counter = "audit_seq"
+)
+
+// Counters raises counters. Only the phase hooks of authz, sync and audit use it; any other
+// phase of the unit of work than the counter's own fails with kind internal.
+type Counters interface {
+	// Raise adds by to the counter, whose row stays locked until the unit ends. The new
+	// value is handed to got when the statement has run, which may be with the commit.
+	Raise(ctx context.Context, c Counter, by int64, got func(value int64)) error
+}
+
+// Versions reads counters without a lock.
+type Versions interface {
+	// Current is the value in the snapshot of the running unit, or the present one outside.
+	Current(ctx context.Context, c Counter) (int64, error)
+}
+
+// LoginOption is one way to sign in, for discovery.
+type LoginOption struct {
+	Driver     string
+	ProviderID ids.ID
+	Label      string
+	Icon       string
+}
+
+// PasswordPolicy is what the sign-in screens must know of passwords.
+type PasswordPolicy struct{ MinLength, MaxLength int }
+
+// LoginOptionsSource is implemented by the module identity.
+type LoginOptionsSource interface {
+	LoginOptions(ctx context.Context) ([]LoginOption, PasswordPolicy, error)
+}
