@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pg
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Modes of Config.Mode and Config.CommitMode.
+const (
+	// ModeExternal connects to a cluster that somebody else runs.
+	ModeExternal = "external"
+	// ModeEmbedded connects to the cluster that this process supervises.
+	ModeEmbedded = "embedded"
+	// CommitGroupFlush commits without waiting for the disk and lets one flush serve many
+	// commits; nothing leaves the process before that flush.
+	CommitGroupFlush = "group_flush"
+	// CommitSynchronous waits for the disk at every commit.
+	CommitSynchronous = "synchronous"
+)
+
+// Config has the keys of the connection. Fields without a key are set by the composition
+// root, for example resolved secrets.
+type Config struct {
+	Mode string `key:"database.mode"`
+	// Host is a name, an address or an absolute folder with the server's socket.
+	Host string `key:"database.host"`
+	Port int    `key:"database.port"`
+	Name string `key:"database.name"`
+	User string `key:"database.user"`
+	// PasswordRef names the secret; Password is what it resolves to.
+	PasswordRef string `key:"database.password_ref"`
+	Password    string
+	// SSLMode is auto (off on sockets and loopback, else verify-full) or a libpq word.
+	SSLMode     string `key:"database.sslmode"`
+	SSLRootCert string `key:"database.ssl_root_cert"`
+	// MaxConns bounds the pool; flusher and listeners have connections of their own.
+	MaxConns   int    `key:"database.max_conns"`
+	CommitMode string `key:"database.commit_mode"`
+	// AcquireTimeout turns overload into a quick refusal instead of a queue.
+	AcquireTimeout   time.Duration `key:"database.acquire_timeout"`
+	StatementTimeout time.Duration `key:"database.statement_timeout"`
+	LockTimeout      time.Duration `key:"database.lock_timeout"`
+	IdleInTxTimeout  time.Duration `key:"database.idle_in_tx_timeout"`
+	// FlushTimeout bounds the wait for durability; beyond it the outcome counts as unknown.
+	FlushTimeout time.Duration `key:"database.flush_timeout"`
+	// TxRetryMax bounds the repetitions of a unit after deadlocks and lock timeouts.
+	TxRetryMax int `key:"database.tx_retry_max"`
+	// ListenBackoffCap bounds the pause between attempts of a lost LISTEN or flush connection.
+	ListenBackoffCap time.Duration `key:"database.listen_reconnect_backoff_cap"`
+
+	// AllowUnsafe accepts a server that does not write to disk (development and tests).
+	AllowUnsafe bool
+	// AppName is the application name of pool connections; "bothy" when empty.
+	AppName string
+	// DSN replaces host to ssl_root_cert when set (tests, commands).
+	DSN string
+	// Tracer observes statements; nil for none.
+	Tracer pgx.QueryTracer
+}
+
+// Default is the configuration without any source.
+func Default() Config {
+	return Config{
+		Mode: ModeExternal, Host: "localhost", Port: 5432, Name: "bothy", User: "bothy_app",
+		PasswordRef: "file:<secrets.dir>/database_app_password", SSLMode: "auto",
+		MaxConns: 20, CommitMode: CommitGroupFlush,
+		AcquireTimeout: 2 * time.Second, StatementTimeout: 5 * time.Second, LockTimeout: 2 * time.Second,
+		IdleInTxTimeout: 10 * time.Second, FlushTimeout: 5 * time.Second,
+		TxRetryMax: 2, ListenBackoffCap: 10 * time.Second,
+	}
+}
+
+// Validate checks the ranges and names the first key that is out of its own.
+func (c Config) Validate() error {
+	for _, d := range []struct {
+		key      string
+		value    time.Duration
+		min, max time.Duration
+	}{
+		{"database.acquire_timeout", c.AcquireTimeout, 100 * time.Millisecond, time.Minute},
+		{"database.statement_timeout", c.StatementTimeout, 100 * time.Millisecond, time.Minute},
+		{"database.lock_timeout", c.LockTimeout, 100 * time.Millisecond, time.Minute},
+		{"database.idle_in_tx_timeout", c.IdleInTxTimeout, time.Second, time.Minute},
+		{"database.flush_timeout", c.FlushTimeout, 100 * time.Millisecond, time.Minute},
+		{"database.listen_reconnect_backoff_cap", c.ListenBackoffCap, time.Second, time.Minute},
+	} {
+		if d.value < d.min || d.value > d.max {
+			return fmt.Errorf("%s: %s is outside %s to %s", d.key, d.value, d.min, d.max)
+		}
+	}
+	switch {
+	case c.Mode != ModeExternal && c.Mode != ModeEmbedded:
+		return fmt.Errorf("database.mode: %q is neither external nor embedded", c.Mode)
+	case c.CommitMode != CommitGroupFlush && c.CommitMode != CommitSynchronous:
+		return fmt.Errorf("database.commit_mode: %q is neither group_flush nor synchronous", c.CommitMode)
+	case c.MaxConns < 4 || c.MaxConns > 500:
+		return fmt.Errorf("database.max_conns: %d is outside 4 to 500", c.MaxConns)
+	case c.TxRetryMax < 0 || c.TxRetryMax > 10:
+		return fmt.Errorf("database.tx_retry_max: %d is outside 0 to 10", c.TxRetryMax)
+	}
+	return nil
+}
+
+// ConnString is the address in URL form, with the password when there is one: never log it.
+func (c Config) ConnString() string {
+	if c.DSN != "" {
+		return c.DSN
+	}
+	query := url.Values{}
+	u := url.URL{Scheme: "postgres", Path: "/" + c.Name, User: url.User(c.User)}
+	if c.Password != "" {
+		u.User = url.UserPassword(c.User, c.Password)
+	}
+	if strings.HasPrefix(c.Host, "/") {
+		query.Set("host", c.Host)
+		query.Set("port", strconv.Itoa(c.Port))
+	} else {
+		u.Host = net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
+	}
+	query.Set("sslmode", c.sslMode())
+	if c.SSLRootCert != "" {
+		query.Set("sslrootcert", c.SSLRootCert)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func (c Config) sslMode() string {
+	if c.SSLMode != "auto" && c.SSLMode != "" {
+		return c.SSLMode
+	}
+	if strings.HasPrefix(c.Host, "/") || c.Host == "localhost" {
+		return "disable"
+	}
+	if ip := net.ParseIP(c.Host); ip != nil && ip.IsLoopback() {
+		return "disable"
+	}
+	return "verify-full"
+}
