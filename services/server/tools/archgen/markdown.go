@@ -33,7 +33,7 @@ func modulesTable(b *bytes.Buffer, r *register.Register) {
 		fmt.Fprintf(b, "| %s | %s | %s |\n", m.Name, m.Responsibility, codes(m.Tables))
 	}
 	if len(r.Functions) > 0 {
-		b.WriteString("\nSQL functions that every module's SQL may call:\n\n| Function | Owner |\n|---|---|\n")
+		b.WriteString("\nSQL functions; a module may call those of the modules it may use:\n\n| Function | Owner |\n|---|---|\n")
 		for _, f := range r.Functions {
 			fmt.Fprintf(b, "| `%s` | %s |\n", f.Name, f.Owner)
 		}
