@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -183,6 +184,24 @@ func TestTablesGate(t *testing.T) {
 	})
 }
 
+func TestRoutesGate(t *testing.T) {
+	contract := "paths:\n  /dms/{id}:\n    parameters: []\n    get: {operationId: getDm, x-action: space.read}\n"
+	handler := func(module, name string) map[string]string {
+		return map[string]string{
+			"docs/api/openapi.yaml": contract,
+			"services/server/internal/" + module + "/adapters/httpapi/h.go": "package httpapi\n\nimport \"" + modulePath + "/api/rest\"\n\ntype H struct{}\n\n" +
+				"func (H) " + name + "(_ int, r rest." + name + "RequestObject) {}\n",
+		}
+	}
+	check(t, runRoutes, map[string]violation{
+		"owner":          {handler("chat", "GetDM"), ""},
+		"another module": {handler("instance", "GetDM"), "h.go:7: instance handles getDm, whose action space.read belongs to chat"},
+		"wiring":         {handler("wire", "GetDM"), "wire handles getDm"},
+		"unknown action": {map[string]string{"docs/api/openapi.yaml": strings.Replace(contract, "space.read", "space.paint", 1)}, `getDm has the action "space.paint", which no module owns`},
+		"no operation":   {handler("instance", "GetOther"), ""},
+	})
+}
+
 func TestCountersGate(t *testing.T) {
 	code := func(dir, imports, use string) map[string]string {
 		return map[string]string{"services/server/" + dir + "/x.go": "package x\n\nimport " + imports + "\"" + modulePath + "/internal/instance\"\n\n" + use + "\n"}
@@ -272,7 +291,7 @@ func TestVulnerabilityGateIsSkippedWithoutItsDatabase(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	p := repository(t, nil)
-	if _, err := runVulnerabilities(context.Background(), p, []string{server.URL}); err != errSkipped {
+	if _, err := runVulnerabilities(context.Background(), p, []string{server.URL}); !errors.Is(err, errSkipped) {
 		t.Errorf("got %v", err)
 	}
 	if got := p.out.(*bytes.Buffer).String(); got != "govulncheck: skipped (database not reachable)\n" {

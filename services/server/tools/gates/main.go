@@ -34,6 +34,7 @@ type gate struct {
 var gates = []gate{
 	{"arch", "packages import only what the register allows, and no symbolic link hides one", runArch},
 	{"register", "everything built stands in the register under its owner", runRegister},
+	{"routes", "an operation is handled by the module that owns its action", runRoutes},
 	{"tables", "SQL names only the tables of its own module", runTables},
 	{"counters", "only the phase hooks reach instance.Counters", runCounters},
 	{"generated", "generated files are what their generators write now", runGenerated},

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything a developer or a build machine does here, by name. "make help" lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+BIN := $(CURDIR)/.bin
+SERVER := services/server
+# Folder for JUnit reports; "make test" gives every step its own.
+RESULTS ?= $(CURDIR)/.data/results
+VERSION ?= $(shell cat VERSION 2>/dev/null)
+LDFLAGS := -X github.com/OWNER/bothy/services/server/internal/platform/buildinfo.version=$(VERSION)
+
+# The race detector otherwise sleeps a second at the end of every test binary.
+export GORACE := atexit_sleep_ms=0
+export GOFLAGS ?= -buildvcs=false
+export GOTOOLCHAIN ?= local
+
+# Every Go module with tests. The tools are pinned in modules of their own, so that the server's stays its own.
+GO_MODULES := $(patsubst %/go.mod,%,$(wildcard services/*/go.mod sdk/go/go.mod))
+
+# The steps of "make test" in their order. A step that is not listed does not run and is not counted.
+TEST_STEPS := setup gates test-go test-web
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*## /\t/' | expand -t 20
+
+## Preparation
+
+GO_TOOLS := $(BIN)/.tools
+LINTER := $(BIN)/golangci-lint
+GATES := $(BIN)/gates
+POSTGRES := tools/postgres/node_modules/.package-lock.json
+WEB := apps/web/node_modules/.package-lock.json
+
+.PHONY: setup
+setup: $(GO_TOOLS) $(GATES) $(POSTGRES) $(WEB) ## Build the tools, install the packages of tools/postgres and apps/web
+
+$(GO_TOOLS): tools/go.mod tools/go.sum
+	@mkdir -p $(BIN)
+	go build -C tools -o $(BIN)/ tool
+	@touch $@
+
+$(LINTER): tools/lint/go.mod tools/lint/go.sum
+	@mkdir -p $(BIN)
+	go build -C tools/lint -o $(BIN)/ tool
+	@touch $@
+
+# Always asked: the Go tool knows better than make whether something changed.
+.PHONY: $(GATES)
+$(GATES):
+	@mkdir -p $(BIN)
+	@go build -C $(SERVER) -o $(BIN)/ ./tools/gates
+
+$(POSTGRES): tools/postgres/package.json tools/postgres/package-lock.json
+	npm --prefix tools/postgres ci
+	@touch $@
+
+$(WEB): apps/web/package.json apps/web/package-lock.json
+	npm --prefix apps/web ci
+	@touch $@
+
+## Generated files
+
+.PHONY: generate generate-arch generate-contract generate-sql
+generate: generate-arch generate-contract generate-sql ## Write all generated files anew
+
+generate-arch:
+	go run -C $(SERVER) ./tools/archgen -module . -docs $(CURDIR)/docs/architecture/modules.gen.md
+
+generate-contract: $(GO_TOOLS) $(WEB)
+	$(SERVER)/tools/generate/contract.sh
+
+generate-sql: $(GO_TOOLS)
+	$(SERVER)/tools/sqlcgen.sh
+
+## Checks
+
+.PHONY: arch register-check gates lint
+arch: $(GO_TOOLS) $(GATES) ## Check imports against the module register
+	$(GATES) arch
+
+register-check: $(GATES) ## Check the register against contract, schema and READMEs
+	$(GATES) register
+
+GATE_NAMES := arch register routes tables counters spdx words govulncheck generated
+
+gates: $(GO_TOOLS) $(GATES) $(WEB) ## Run every gate of the architecture
+	@failed=; for gate in $(GATE_NAMES); do $(GATES) $$gate || failed="$$failed $$gate"; done; \
+	if [ -n "$$failed" ]; then echo "gates broken:$$failed" >&2; exit 1; fi
+
+lint: $(LINTER) ## Run golangci-lint over the server
+	cd $(SERVER) && $(LINTER) run ./...
+
+## Tests
+
+.PHONY: test test-go test-web test-browser smoke
+test: ## Run everything: setup, gates, Go and web tests; ends with "N passed, M failed"
+	@mkdir -p $(BIN)
+	@go build -C $(SERVER) -o $(BIN)/testrun ./tools/testrun
+	@$(BIN)/testrun -results $(RESULTS) $(TEST_STEPS)
+
+test-go: $(GO_TOOLS) $(POSTGRES) ## Run the Go tests of every module with the race detector
+	@mkdir -p $(RESULTS)
+	@go build -C $(SERVER) -o $(BIN)/pgcluster ./internal/platform/pg/pgtest/cluster
+	@failed=; for module in $(GO_MODULES); do \
+		(cd $$module && $(BIN)/pgcluster -- $(BIN)/gotestsum --format pkgname-and-test-fails --hide-summary=skipped \
+			--junitfile $(RESULTS)/$${module//\//-}.xml -- -race ./...) || failed="$$failed $$module"; \
+	done; if [ -n "$$failed" ]; then echo "Go tests failed in:$$failed" >&2; exit 1; fi
+
+test-web: $(WEB) ## Check types and form of the web client, run its tests, build it, hold its size
+	@mkdir -p $(RESULTS)
+	npm --prefix apps/web run check
+	cd apps/web && npx vitest run --reporter=default --reporter=junit --outputFile.junit=$(RESULTS)/vitest.xml
+	npm --prefix apps/web run build
+	npm --prefix apps/web run size
+
+test-browser: $(WEB) build ## Run the browser tests against a real server
+	@mkdir -p $(RESULTS)
+	@chromium=$$(tools/setup/chromium.sh) && cd apps/web && BOTHY_CHROMIUM="$$chromium" BOTHY_BINARY=$(BIN)/bothy \
+		node --test --test-reporter=spec --test-reporter-destination=stdout \
+		--test-reporter=junit --test-reporter-destination=$(RESULTS)/browser.xml e2e/
+
+smoke: build $(GATES) ## Run the smoke program, which knows the product only through the SDK
+	$(GATES) sdkimports
+	$(GATES) binary-deps
+	go run -C services/smoke . -binary $(BIN)/bothy
+
+## Longer runs
+
+.PHONY: nightly chaos perf
+nightly: lint test chaos perf ## Run everything there is, the slow parts included
+
+chaos: $(POSTGRES) ## Run the tests that kill, cut and delay
+	@test -d $(SERVER)/test/chaos || { echo "chaos: there is no $(SERVER)/test/chaos" >&2; exit 1; }
+	go test -C $(SERVER) -tags chaos -count=1 ./test/chaos/...
+
+perf: $(POSTGRES) ## Measure against the performance targets
+	@test -d $(SERVER)/perf || { echo "perf: there is no $(SERVER)/perf" >&2; exit 1; }
+	go test -C $(SERVER) -tags perf -count=1 -timeout 30m ./perf/...
+
+## Running
+
+.PHONY: build build-web run clean
+build-web: $(WEB)
+	npm --prefix apps/web run build
+	@rm -rf $(SERVER)/internal/platform/webassets/dist/*
+	@mkdir -p $(SERVER)/internal/platform/webassets/dist
+	@cp -R apps/web/dist/. $(SERVER)/internal/platform/webassets/dist/
+
+build: build-web ## Build the program with the web client inside
+	@test -d $(SERVER)/cmd/bothy || { echo "build: there is no $(SERVER)/cmd/bothy" >&2; exit 1; }
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 go build -C $(SERVER) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/bothy
+
+run: $(POSTGRES) build ## Build everything, start an instance with its own PostgreSQL, print its address
+	@exec $(BIN)/bothy dev up
+
+clean: ## Remove what was built and installed; the instance of "make run" stays
+	rm -rf $(BIN) $(RESULTS) apps/web/dist apps/web/node_modules tools/postgres/node_modules
+	find $(SERVER)/internal/platform/webassets/dist -mindepth 1 ! -name .gitkeep -delete 2>/dev/null || true
