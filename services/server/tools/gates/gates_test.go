@@ -202,6 +202,19 @@ func TestRoutesGate(t *testing.T) {
 	})
 }
 
+func TestSubscriptionsGate(t *testing.T) {
+	list := func(lines string) map[string]string {
+		return map[string]string{subscriptionList: "# written by a test\n" + lines}
+	}
+	check(t, runSubscriptions, map[string]violation{
+		"upwards":          {list("instance.Changed instance chat/app (*Sub).OnChanged\n"), ""},
+		"from the kernel":  {list("authorize.AccessChanged kernel/authorize chat/app (*Sub).OnAccess\n"), ""},
+		"downwards":        {list("chat.SpaceArchived chat instance/app (*Sub).OnArchived\n"), "txt:2: instance subscribes to chat.SpaceArchived of chat, which it may not use"},
+		"closure of wire":  {list("instance.Changed instance wire build.func1\n"), "the subscriber wire is in no module"},
+		"incomplete entry": {list("instance.Changed instance\n"), "not \"event publisher"},
+	})
+}
+
 func TestCountersGate(t *testing.T) {
 	code := func(dir, imports, use string) map[string]string {
 		return map[string]string{"services/server/" + dir + "/x.go": "package x\n\nimport " + imports + "\"" + modulePath + "/internal/instance\"\n\n" + use + "\n"}

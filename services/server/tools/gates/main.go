@@ -37,6 +37,7 @@ var gates = []gate{
 	{"routes", "an operation is handled by the module that owns its action", runRoutes},
 	{"tables", "SQL names only the tables of its own module", runTables},
 	{"counters", "only the phase hooks reach instance.Counters", runCounters},
+	{"subscriptions", "in-transaction events flow upwards only", runSubscriptions},
 	{"generated", "generated files are what their generators write now", runGenerated},
 	{"sdkimports", "the smoke program knows the product only through the SDK", runSDKImports},
 	{"binary-deps", "no test support is linked into the program", runBinaryDeps},
@@ -120,7 +121,7 @@ func usage(w io.Writer) {
 	var b strings.Builder
 	b.WriteString("usage: gates [-repo DIR] NAME [argument ...]\n\n")
 	for _, g := range gates {
-		fmt.Fprintf(&b, "  %-12s %s\n", g.name, g.rule)
+		fmt.Fprintf(&b, "  %-14s %s\n", g.name, g.rule)
 	}
 	fmt.Fprint(w, b.String())
 }
