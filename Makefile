@@ -95,8 +95,10 @@ gates: $(GO_TOOLS) $(GATES) $(WEB) ## Run every gate of the architecture
 	@failed=; for gate in $(GATE_NAMES); do $(GATES) $$gate || failed="$$failed $$gate"; done; \
 	if [ -n "$$failed" ]; then echo "gates broken:$$failed" >&2; exit 1; fi
 
-lint: $(LINTER) ## Run golangci-lint over the server
-	cd $(SERVER) && $(LINTER) run ./...
+lint: $(LINTER) ## Run golangci-lint over every Go module
+	@failed=; for module in $(GO_MODULES); do \
+		(cd $$module && $(LINTER) run -c $(CURDIR)/$(SERVER)/.golangci.yml ./...) || failed="$$failed $$module"; \
+	done; if [ -n "$$failed" ]; then echo "lint failed in:$$failed" >&2; exit 1; fi
 
 ## Tests
 
