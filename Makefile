@@ -38,9 +38,10 @@ LINTER := $(BIN)/golangci-lint
 GATES := $(BIN)/gates
 POSTGRES := tools/postgres/node_modules/.package-lock.json
 WEB := apps/web/node_modules/.package-lock.json
+CONTRACT := tools/contract/node_modules/.package-lock.json
 
 .PHONY: setup
-setup: $(GO_TOOLS) $(GATES) $(POSTGRES) $(WEB) ## Build the tools, install the packages of tools/postgres and apps/web
+setup: $(GO_TOOLS) $(GATES) $(POSTGRES) $(WEB) $(CONTRACT) ## Build the tools, install the packages of the lock files
 
 $(GO_TOOLS): tools/go.mod tools/go.sum
 	@mkdir -p $(BIN)
@@ -58,12 +59,8 @@ $(GATES):
 	@mkdir -p $(BIN)
 	@go build -C $(SERVER) -o $(BIN)/ ./tools/gates
 
-$(POSTGRES): tools/postgres/package.json tools/postgres/package-lock.json
-	npm --prefix tools/postgres ci
-	@touch $@
-
-$(WEB): apps/web/package.json apps/web/package-lock.json
-	npm --prefix apps/web ci
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	npm --prefix $* ci
 	@touch $@
 
 ## Generated files
@@ -74,8 +71,8 @@ generate: generate-arch generate-contract generate-sql ## Write all generated fi
 generate-arch:
 	go run -C $(SERVER) ./tools/archgen -module . -docs $(CURDIR)/docs/architecture/modules.gen.md
 
-generate-contract: $(GO_TOOLS) $(WEB)
-	$(SERVER)/tools/generate/contract.sh
+generate-contract: $(GO_TOOLS) $(CONTRACT)
+	$(SERVER)/tools/generate/generate.sh
 
 generate-sql: $(GO_TOOLS)
 	$(SERVER)/tools/sqlcgen.sh
@@ -91,7 +88,7 @@ register-check: $(GATES) ## Check the register against contract, schema and READ
 
 GATE_NAMES := arch register routes tables counters spdx words govulncheck generated
 
-gates: $(GO_TOOLS) $(GATES) $(WEB) ## Run every gate of the architecture
+gates: $(GO_TOOLS) $(GATES) $(CONTRACT) ## Run every gate of the architecture
 	@failed=; for gate in $(GATE_NAMES); do $(GATES) $$gate || failed="$$failed $$gate"; done; \
 	if [ -n "$$failed" ]; then echo "gates broken:$$failed" >&2; exit 1; fi
 
@@ -165,5 +162,5 @@ run: $(POSTGRES) build ## Build everything, start an instance with its own Postg
 	@exec $(BIN)/bothy dev up
 
 clean: ## Remove what was built and installed; the instance of "make run" stays
-	rm -rf $(BIN) $(RESULTS) apps/web/dist apps/web/node_modules tools/postgres/node_modules
+	rm -rf $(BIN) $(RESULTS) apps/web/dist apps/web/node_modules tools/*/node_modules
 	find $(SERVER)/internal/platform/webassets/dist -mindepth 1 ! -name .gitkeep -delete 2>/dev/null || true

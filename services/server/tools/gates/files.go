@@ -169,17 +169,33 @@ func runGenerated(ctx context.Context, p project, args []string) ([]string, erro
 			return nil, fmt.Errorf("copy %s: %w", f, err)
 		}
 	}
-	// Tools and installed packages are borrowed, they are no part of the comparison.
-	for _, borrowed := range []string{".bin", "apps/web/node_modules"} {
-		if err := os.Symlink(p.path(borrowed), filepath.Join(dir, filepath.FromSlash(borrowed))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+	if err := borrow(p, dir, files); err != nil {
+		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", dir, target)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
 	return differences(p.root, dir, files)
+}
+
+// borrow links the built tools and the installed packages into the copy; they are no part of the comparison.
+func borrow(p project, dir string, files []string) error {
+	borrowed := []string{".bin"}
+	for _, f := range files {
+		if path.Base(f) == "package-lock.json" {
+			borrowed = append(borrowed, path.Join(path.Dir(f), "node_modules"))
+		}
+	}
+	for _, b := range borrowed {
+		if _, err := os.Stat(p.path(b)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.Symlink(p.path(b), filepath.Join(dir, filepath.FromSlash(b))); err != nil {
+			return fmt.Errorf("borrow %s: %w", b, err)
+		}
+	}
+	return nil
 }
 
 func differences(original, regenerated string, files []string) ([]string, error) {

@@ -293,6 +293,15 @@ func TestGeneratedGate(t *testing.T) {
 		"missing":         {map[string]string{"Makefile": makefile, "source": "new\n"}, "generated.txt: written by a generator and not in the repository"},
 		"written no more": {map[string]string{"Makefile": "generate:\n\t@rm old.gen.go\n", "old.gen.go": "// SPDX\n"}, "old.gen.go: its generator writes it no more"},
 	})
+	check(t, runGenerated, map[string]violation{
+		"borrows installed packages": {map[string]string{
+			"Makefile":                "generate:\n\t@cp web/node_modules/x/data generated.txt\n",
+			".gitignore":              "node_modules/\n",
+			"web/package-lock.json":   "{}\n",
+			"web/node_modules/x/data": "new\n",
+			"generated.txt":           "old\n",
+		}, "generated.txt: differs"},
+	})
 	p := repository(t, map[string]string{"Makefile": "generate:\n\t@false\n"})
 	initGit(t, p)
 	if _, err := runGenerated(context.Background(), p, nil); err == nil {
