@@ -79,6 +79,9 @@ func (db *DB) OpenPlain(ctx context.Context, appName string, maxConns int) (*pgx
 // Barrier waits for durability; with synchronous commits it never waits.
 func (db *DB) Barrier() flush.Barrier { return db.barrier }
 
+// Flusher is the flusher behind the barrier, nil with synchronous commits; metrics read it.
+func (db *DB) Flusher() *Flusher { return db.flusher }
+
 // Config is what the DB was opened with.
 func (db *DB) Config() Config { return db.cfg }
 

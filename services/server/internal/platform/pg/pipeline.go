@@ -24,6 +24,8 @@ type statement struct {
 	// mapErr gives a failure its meaning; nil passes it.
 	mapErr func(error) error
 	final  bool // a lock timeout is an answer, see FinalLockTimeout
+	// veto says that row or done may refuse the commit, so COMMIT must not travel along.
+	veto bool
 }
 
 // send puts BEGIN (before the first statement), everything queued and last into one
@@ -44,6 +46,9 @@ func (u *unit) send(ctx context.Context, last *statement) (pgx.BatchResults, err
 	}
 	pending := append(u.prefix(), u.queue...)
 	u.queue = nil
+	if len(pending) == 0 && last == nil {
+		return nil, nil
+	}
 	batch := &pgx.Batch{}
 	for _, s := range pending {
 		batch.Queue(s.sql, s.args...)
@@ -57,10 +62,7 @@ func (u *unit) send(ctx context.Context, last *statement) (pgx.BatchResults, err
 	results := u.conn.SendBatch(ctx, batch)
 	for i := range pending {
 		if err := pending[i].read(results); err != nil {
-			closeErr := results.Close()
-			if State(err) == "" && State(closeErr) != "" {
-				err = closeErr
-			}
+			_ = results.Close() // It repeats the same failure.
 			u.fail(err)
 			return nil, err
 		}

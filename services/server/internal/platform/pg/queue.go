@@ -22,7 +22,8 @@ type QueueOption func(*statement)
 // does not see failures that repeat the unit.
 func MapError(fn func(error) error) QueueOption { return func(s *statement) { s.mapErr = fn } }
 
-// ExpectRows fails the unit with err unless the statement touched exactly n rows.
+// ExpectRows fails the unit with err unless the statement touched exactly n rows. Like
+// OnDone it costs a round trip when no read follows.
 func ExpectRows(n int64, err error) QueueOption {
 	return OnDone(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != n {
@@ -32,8 +33,14 @@ func ExpectRows(n int64, err error) QueueOption {
 	})
 }
 
-// OnDone hands the command tag over when the pipeline is read; an error fails the unit.
-func OnDone(fn func(pgconn.CommandTag) error) QueueOption { return func(s *statement) { s.done = fn } }
+// OnDone hands the command tag over when the pipeline is read; an error fails the unit, so
+// COMMIT waits for it.
+func OnDone(fn func(pgconn.CommandTag) error) QueueOption {
+	return func(s *statement) { s.done, s.veto = fn, true }
+}
+
+// MayVeto says that the callback of QueuedRow may refuse the unit, so COMMIT waits for it.
+func MayVeto() QueueOption { return func(s *statement) { s.veto = true } }
 
 // Queued is the handle for writes whose result the use case does not need. Exec only
 // notes the statement; it travels with the next read or with the commit, and a failure
@@ -42,7 +49,8 @@ func OnDone(fn func(pgconn.CommandTag) error) QueueOption { return func(s *state
 func Queued(ctx context.Context, opts ...QueueOption) DBTX { return &queuedHandle{opts: opts} }
 
 // QueuedRow queues a query for one row and hands the row to scan when the pipeline is
-// read. An error of scan fails the unit.
+// read. COMMIT may travel in the same pipeline, so scan only takes values: its error then
+// comes after the commit and is reported as internal. See MayVeto.
 func QueuedRow(ctx context.Context, sql string, args []any, scan func(pgx.Row) error, opts ...QueueOption) error {
 	return enqueue(ctx, statement{sql: sql, args: args, row: scan}, opts)
 }

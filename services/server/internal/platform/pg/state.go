@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
@@ -123,6 +125,11 @@ func (u *unit) commit(ctx context.Context) error {
 	limit := u.units.db.cfg.LockTimeout + 2*max(u.units.db.cfg.StatementTimeout, u.opts.StatementTimeout)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	if u.mustCheckFirst() {
+		if _, err := u.send(ctx, nil); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
 	var tag pgconn.CommandTag
 	results, err := u.send(ctx, &statement{sql: commitUnit})
 	if err == nil {
@@ -132,16 +139,36 @@ func (u *unit) commit(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		u.fail(err)
-		if u.outcomeUnknown(err) {
-			return unavailable(CauseOutcomeUnknown, fmt.Errorf("commit: %w", err))
-		}
-		return fmt.Errorf("commit: %w", err)
+		return u.commitError(err)
 	}
 	if tag.String() != "COMMIT" {
 		return fmt.Errorf("pg: the server answered COMMIT with %s", tag)
 	}
 	return nil
+}
+
+// mustCheckFirst reports whether something queued may still refuse the commit.
+func (u *unit) mustCheckFirst() bool {
+	return slices.ContainsFunc(u.queue, func(s statement) bool { return s.veto })
+}
+
+// commitError tells a refusal of the server from an unknown outcome, and both from a
+// callback that failed after the commit.
+func (u *unit) commitError(err error) error {
+	u.fail(err)
+	switch {
+	case u.outcomeUnknown(err):
+		return unavailable(CauseOutcomeUnknown, fmt.Errorf("commit: %w", err))
+	case State(err) == "" && u.leftTransaction():
+		return errs.Internal(fmt.Errorf("a queued row could not be read, and the unit is probably committed: %w", err))
+	}
+	return fmt.Errorf("commit: %w", err)
+}
+
+// leftTransaction reports whether the server has left the transaction: after a failed
+// statement it stays inside until told to roll back.
+func (u *unit) leftTransaction() bool {
+	return u.begun && u.conn != nil && !u.conn.Conn().IsClosed() && u.conn.Conn().PgConn().TxStatus() == 'I'
 }
 
 // outcomeUnknown tells an answer of the server, which means rolled back, from a broken

@@ -3,7 +3,6 @@
 package pgtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,6 +34,10 @@ var fastSettings = []string{
 	"wal_level=minimal", "max_wal_senders=0", "max_wal_size=4GB", "checkpoint_timeout=1h",
 }
 
+// durableSettings keep the background writer of the log from flushing by itself, so that a
+// commit nobody flushed is really lost in a crash.
+var durableSettings = []string{"wal_writer_delay=10s", "checkpoint_timeout=1h"}
+
 var commonSettings = []string{
 	"listen_addresses=", "max_connections=300", "shared_buffers=128MB", "timezone=UTC", "jit=off", "log_statement=none",
 }
@@ -48,10 +52,8 @@ type Cluster struct {
 	binaries pg.Binaries
 	settings []string
 
-	mu   sync.Mutex
 	cmd  *exec.Cmd
 	exit chan struct{}
-	logs *bytes.Buffer
 }
 
 // StartCluster makes and starts a cluster below a temporary folder. With durable it writes
@@ -69,10 +71,12 @@ func StartCluster(ctx context.Context, durable bool) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{DSN: "host=" + dir + " user=postgres dbname=postgres", dir: dir, user: user, settings: commonSettings}
-	if !durable {
-		c.settings = append(c.settings[:len(c.settings):len(c.settings)], fastSettings...)
+	c := &Cluster{DSN: "host=" + dir + " user=postgres dbname=postgres", dir: dir, user: user}
+	extra := fastSettings
+	if durable {
+		extra = durableSettings
 	}
+	c.settings = slices.Concat(commonSettings, extra)
 	if c.binaries, err = binaries.Stage(ctx, filepath.Join(os.TempDir(), "bothy-pgtest-bin"), user); err != nil {
 		return nil, err
 	}
@@ -171,8 +175,13 @@ func (c *Cluster) launch() error {
 	cmd := exec.Command(c.binaries.Postgres(), args...)
 	c.user.Apply(cmd)
 	cmd.Dir = "/"
-	logs := &bytes.Buffer{}
-	cmd.Stderr = &lockedWriter{mu: &c.mu, buffer: logs}
+	// A file instead of a pipe: a frozen child would keep a pipe open beyond the server's end.
+	log, err := os.Create(c.logPath())
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd.Stdout, cmd.Stderr = log, log
 	started, exit := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -186,31 +195,46 @@ func (c *Cluster) launch() error {
 	if err := <-started; err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cmd, c.exit, c.logs = cmd, exit, logs
+	c.cmd, c.exit = cmd, exit
 	return nil
 }
 
-// Kill ends the server at once, as a crash of its main process does. Its children end
-// themselves as soon as they notice.
+// Kill ends the server and all its backends at once, as a crash does. A main process that
+// is killed alone would leave backends that finish their statement first.
 func (c *Cluster) Kill() {
+	pid := c.cmd.Process.Pid
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	_ = c.cmd.Process.Signal(syscall.SIGKILL)
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 	<-c.exit
 }
 
 // KillBackend kills one backend, which makes the server end all others and recover.
 func (c *Cluster) KillBackend(pid uint32) error { return syscall.Kill(int(pid), syscall.SIGKILL) }
 
+// Freeze stops one backend without ending it; the returned function lets it go on.
+func (c *Cluster) Freeze(t testing.TB, pid uint32) (resume func()) {
+	t.Helper()
+	if err := syscall.Kill(int(pid), syscall.SIGSTOP); err != nil {
+		t.Fatalf("pgtest: freeze %d: %v", pid, err)
+	}
+	return func() { _ = syscall.Kill(int(pid), syscall.SIGCONT) }
+}
+
 // Restart starts the server again after Kill.
 func (c *Cluster) Restart(ctx context.Context) error { return c.Start(ctx) }
 
 // Logs is what the server wrote since its start.
 func (c *Cluster) Logs() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.logs.String()
+	text, _ := os.ReadFile(c.logPath())
+	return string(text)
 }
+
+func (c *Cluster) logPath() string { return filepath.Join(c.dir, "log") }
 
 // Stop ends the server and removes its folder.
 func (c *Cluster) Stop() {
@@ -221,19 +245,4 @@ func (c *Cluster) Stop() {
 		c.Kill()
 	}
 	_ = os.RemoveAll(c.dir)
-}
-
-type lockedWriter struct {
-	mu     *sync.Mutex
-	buffer *bytes.Buffer
-}
-
-// Write implements io.Writer; it keeps the last part of a long log.
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.buffer.Len() > 1<<20 {
-		w.buffer.Reset()
-	}
-	return w.buffer.Write(p)
 }
