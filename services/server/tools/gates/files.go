@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,10 +165,18 @@ func runGenerated(ctx context.Context, p project, args []string) ([]string, erro
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	// Sums of the copy, not the files here, are compared: somebody may be writing while the generators run.
+	before := make(map[string][sha256.Size]byte, len(files))
 	for _, f := range files {
-		if err := copyFile(filepath.Join(dir, filepath.FromSlash(f)), p.path(f)); err != nil {
+		to := filepath.Join(dir, filepath.FromSlash(f))
+		if err := copyFile(to, p.path(f)); err != nil {
 			return nil, fmt.Errorf("copy %s: %w", f, err)
 		}
+		data, err := os.ReadFile(to)
+		if err != nil {
+			return nil, err
+		}
+		before[f] = sha256.Sum256(data)
 	}
 	if err := borrow(p, dir, files); err != nil {
 		return nil, err
@@ -176,7 +185,7 @@ func runGenerated(ctx context.Context, p project, args []string) ([]string, erro
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
-	return differences(p.root, dir, files)
+	return differences(dir, before)
 }
 
 // borrow links the built tools and the installed packages into the copy; they are no part of the comparison.
@@ -198,11 +207,9 @@ func borrow(p project, dir string, files []string) error {
 	return nil
 }
 
-func differences(original, regenerated string, files []string) ([]string, error) {
-	known := map[string]bool{}
+func differences(regenerated string, before map[string][sha256.Size]byte) ([]string, error) {
 	var bad []string
-	for _, f := range files {
-		known[f] = true
+	for _, f := range sortedKeys(before) {
 		now, err := os.ReadFile(filepath.Join(regenerated, filepath.FromSlash(f)))
 		if errors.Is(err, fs.ErrNotExist) {
 			bad = append(bad, f+": its generator writes it no more")
@@ -211,11 +218,7 @@ func differences(original, regenerated string, files []string) ([]string, error)
 		if err != nil {
 			return nil, err
 		}
-		was, err := os.ReadFile(filepath.Join(original, filepath.FromSlash(f)))
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Equal(was, now) {
+		if sha256.Sum256(now) != before[f] {
 			bad = append(bad, f+": differs from what its generator writes; run make generate")
 		}
 	}
@@ -230,7 +233,8 @@ func differences(original, regenerated string, files []string) ([]string, error)
 		if err != nil {
 			return err
 		}
-		if f := filepath.ToSlash(rel); !known[f] {
+		f := filepath.ToSlash(rel)
+		if _, known := before[f]; !known {
 			bad = append(bad, f+": written by a generator and not in the repository; run make generate")
 		}
 		return nil
