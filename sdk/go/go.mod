@@ -1,0 +1,3 @@
+module github.com/OWNER/bothy/sdk/go
+
+go 1.26.0
