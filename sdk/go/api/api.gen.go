@@ -637,13 +637,13 @@ type AccessChange struct {
 type AccessChangedData struct {
 	// Cause The action that changed them.
 	Cause   string         `json:"cause"`
-	Changed []AccessChange `json:"changed,omitempty"`
+	Changed []AccessChange `json:"changed,omitzero"`
 
 	// Full Too much changed for lists: load the structure anew.
 	Full              *bool          `json:"full,omitempty"`
-	Gained            []AccessChange `json:"gained,omitempty"`
-	Groups            []string       `json:"groups,omitempty"`
-	Lost              []Target       `json:"lost,omitempty"`
+	Gained            []AccessChange `json:"gained,omitzero"`
+	Groups            []string       `json:"groups,omitzero"`
+	Lost              []Target       `json:"lost,omitzero"`
 	Owner             *bool          `json:"owner,omitempty"`
 	PermissionVersion int64          `json:"permission_version"`
 
@@ -787,7 +787,7 @@ type AgentConfigChangedData struct {
 	Project         *ProjectBinding `json:"project,omitempty"`
 	Prompt          *string         `json:"prompt,omitempty"`
 	Removed         *bool           `json:"removed,omitempty"`
-	Skills          []SkillBinding  `json:"skills,omitempty"`
+	Skills          []SkillBinding  `json:"skills,omitzero"`
 
 	// TriggerRule Which messages set the operator of a channel to work.
 	TriggerRule *TriggerRule `json:"trigger_rule,omitempty"`
@@ -1147,7 +1147,7 @@ type ContextParticipant struct {
 
 // CreateAgentRequest defines model for CreateAgentRequest.
 type CreateAgentRequest struct {
-	AllowedModels []string `json:"allowed_models,omitempty"`
+	AllowedModels []string `json:"allowed_models,omitzero"`
 
 	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
 	BillingMode BillingMode `json:"billing_mode"`
@@ -1185,7 +1185,7 @@ type CreateChannelRequestKind string
 
 // CreateGrantRequest defines model for CreateGrantRequest.
 type CreateGrantRequest struct {
-	Capabilities []Capability `json:"capabilities,omitempty"`
+	Capabilities []Capability `json:"capabilities,omitzero"`
 
 	// ExpiresAt At least 5 minutes and at most 5 years ahead.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
@@ -1237,7 +1237,7 @@ type CreateThreadRequest struct {
 
 // CreateTokenRequest defines model for CreateTokenRequest.
 type CreateTokenRequest struct {
-	AllowedCidrs []string `json:"allowed_cidrs,omitempty"`
+	AllowedCidrs []string `json:"allowed_cidrs,omitzero"`
 
 	// ExpiresAt Required for people.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
@@ -1461,7 +1461,7 @@ type ErrorFrame struct {
 
 	// DpopNonce With `use_dpop_nonce`.
 	DpopNonce    *string        `json:"dpop_nonce,omitempty"`
-	Errors       []ProblemField `json:"errors,omitempty"`
+	Errors       []ProblemField `json:"errors,omitzero"`
 	Message      string         `json:"message"`
 	Op           string         `json:"op"`
 	Reason       *string        `json:"reason,omitempty"`
@@ -1519,7 +1519,7 @@ type EventPlace struct {
 
 // FinishRunRequest defines model for FinishRunRequest.
 type FinishRunRequest struct {
-	Append []RunAppend `json:"append,omitempty"`
+	Append []RunAppend `json:"append,omitzero"`
 
 	// BaseVersion Required with `patch` or `append`.
 	BaseVersion *int64                     `json:"base_version,omitempty"`
@@ -1532,7 +1532,7 @@ type FinishRunRequest struct {
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 	Patch *RunPatch                  `json:"patch,omitempty"`
 	State FinishRunRequestState      `json:"state"`
-	Usage map[string]ModelUsageInput `json:"usage,omitempty"`
+	Usage map[string]ModelUsageInput `json:"usage,omitzero"`
 }
 
 // FinishRunRequestEndReason defines model for FinishRunRequestEndReason.
@@ -1705,7 +1705,7 @@ type GroupChangedData struct {
 	Group  Group                  `json:"group"`
 
 	// Members At most 100.
-	Members []GroupMember `json:"members,omitempty"`
+	Members []GroupMember `json:"members,omitzero"`
 
 	// Refetch There are more members than the event carries.
 	Refetch *bool `json:"refetch,omitempty"`
@@ -1749,9 +1749,9 @@ type Heartbeat struct {
 
 	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
 	BillingMode           *BillingMode       `json:"billing_mode,omitempty"`
-	BillingModesSupported []BillingMode      `json:"billing_modes_supported,omitempty"`
+	BillingModesSupported []BillingMode      `json:"billing_modes_supported,omitzero"`
 	Details               *HeartbeatDetails  `json:"details,omitempty"`
-	ProjectReadiness      []ProjectReadiness `json:"project_readiness,omitempty"`
+	ProjectReadiness      []ProjectReadiness `json:"project_readiness,omitzero"`
 	RuntimeVersion        *string            `json:"runtime_version,omitempty"`
 	State                 HeartbeatState     `json:"state"`
 
@@ -1778,10 +1778,10 @@ type HeartbeatAckFrame struct {
 // HeartbeatDetails defines model for HeartbeatDetails.
 type HeartbeatDetails struct {
 	// ActiveRuns Every run the adapter works on or holds.
-	ActiveRuns      []string                `json:"active_runs,omitempty"`
+	ActiveRuns      []string                `json:"active_runs,omitzero"`
 	Adapter         *AdapterInput           `json:"adapter,omitempty"`
 	Capabilities    *AgentCapabilitiesInput `json:"capabilities,omitempty"`
-	DegradedReasons []string                `json:"degraded_reasons,omitempty"`
+	DegradedReasons []string                `json:"degraded_reasons,omitzero"`
 	ProtocolVersion *int                    `json:"protocol_version,omitempty"`
 	Runtime         *RuntimeInput           `json:"runtime,omitempty"`
 }
@@ -1844,7 +1844,7 @@ type Instance struct {
 	Branding Branding `json:"branding"`
 
 	// Flags Evaluated for the caller; absent in events.
-	Flags             map[string]bool `json:"flags,omitempty"`
+	Flags             map[string]bool `json:"flags,omitzero"`
 	ID                string          `json:"id"`
 	Limits            InstanceLimits  `json:"limits"`
 	Name              string          `json:"name"`
@@ -1951,7 +1951,7 @@ type LoginFlow struct {
 	FlowID    string    `json:"flow_id"`
 
 	// Methods Credentials that can be set with the code; only with `enrollment`.
-	Methods []string `json:"methods,omitempty"`
+	Methods []string `json:"methods,omitzero"`
 
 	// Principal Whom the enrollment code belongs to; only with `enrollment`.
 	Principal *FlowPrincipal `json:"principal,omitempty"`
@@ -2133,7 +2133,7 @@ type MessageTriggerOutcome string
 // MessageUpdatedData A message changed.
 type MessageUpdatedData struct {
 	// AddedMentions Only with `edit`.
-	AddedMentions []Mention               `json:"added_mentions,omitempty"`
+	AddedMentions []Mention               `json:"added_mentions,omitzero"`
 	Cause         MessageUpdatedDataCause `json:"cause"`
 	Message       Message                 `json:"message"`
 }
@@ -2296,7 +2296,7 @@ type Problem struct {
 	Current interface{} `json:"current,omitempty"`
 
 	// Errors Every fault found in the request, with `validation_failed`.
-	Errors []ProblemField `json:"errors,omitempty"`
+	Errors []ProblemField `json:"errors,omitzero"`
 
 	// I1 With `i1_violation`: who could use a personal agent besides its holder, and why.
 	I1 interface{} `json:"i1,omitempty"`
@@ -2664,20 +2664,20 @@ type RunOutputPatch struct {
 
 // RunPatch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 type RunPatch struct {
-	Artifacts  map[string]*RunArtifactPatch `json:"artifacts,omitempty"`
+	Artifacts  map[string]*RunArtifactPatch `json:"artifacts,omitzero"`
 	Model      *string                      `json:"model,omitempty"`
 	Output     *RunOutputPatch              `json:"output,omitempty"`
-	Plan       []PlanEntryInput             `json:"plan,omitempty"`
+	Plan       []PlanEntryInput             `json:"plan,omitzero"`
 	State      *RunPatchState               `json:"state,omitempty"`
 	StatusLine *string                      `json:"status_line,omitempty"`
-	Steps      map[string]RunStepPatch      `json:"steps,omitempty"`
+	Steps      map[string]RunStepPatch      `json:"steps,omitzero"`
 	Title      *string                      `json:"title,omitempty"`
-	Usage      map[string]ModelUsageInput   `json:"usage,omitempty"`
+	Usage      map[string]ModelUsageInput   `json:"usage,omitzero"`
 }
 
 // RunPatchEntry defines model for RunPatchEntry.
 type RunPatchEntry struct {
-	Append []RunAppend `json:"append,omitempty"`
+	Append []RunAppend `json:"append,omitzero"`
 
 	// Patch Merge patch of the run document.
 	Patch   json.RawMessage `json:"patch,omitempty"`
@@ -2833,9 +2833,9 @@ type RunToken struct {
 
 // RunUpdateFrame As the REST operation updateRun. Answered with a frame of the same op and id.
 type RunUpdateFrame struct {
-	Append          []RunAppend `json:"append,omitempty"`
+	Append          []RunAppend `json:"append,omitzero"`
 	BaseVersion     int64       `json:"base_version"`
-	Consumed        []string    `json:"consumed,omitempty"`
+	Consumed        []string    `json:"consumed,omitzero"`
 	InvocationToken string      `json:"invocation_token"`
 
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
@@ -2858,7 +2858,7 @@ type RunUpdateResult struct {
 type RunUpdatedData struct {
 	// BaseVersion Apply the patches only when this is not above the local version; otherwise load the run.
 	BaseVersion *int64          `json:"base_version,omitempty"`
-	Patches     []RunPatchEntry `json:"patches,omitempty"`
+	Patches     []RunPatchEntry `json:"patches,omitzero"`
 	RunID       string          `json:"run_id"`
 
 	// Snapshot The whole run document, with the newest 200 steps.
@@ -3020,7 +3020,7 @@ type SetPasswordRequest struct {
 type SettingRange struct {
 	Max    *int64   `json:"max,omitempty"`
 	Min    *int64   `json:"min,omitempty"`
-	Values []string `json:"values,omitempty"`
+	Values []string `json:"values,omitzero"`
 }
 
 // SettingSchema defines model for SettingSchema.
@@ -3087,22 +3087,22 @@ type SnapshotInstance struct {
 
 // SnapshotSections A page holds the sections or parts of sections that fit; a section that is absent comes with a later page, or is not meant for the caller.
 type SnapshotSections struct {
-	Agents             []Agent           `json:"agents,omitempty"`
-	Channels           []SnapshotChannel `json:"channels,omitempty"`
-	Drafts             []interface{}     `json:"drafts,omitempty"`
+	Agents             []Agent           `json:"agents,omitzero"`
+	Channels           []SnapshotChannel `json:"channels,omitzero"`
+	Drafts             []interface{}     `json:"drafts,omitzero"`
 	Instance           *SnapshotInstance `json:"instance,omitempty"`
 	Preferences        interface{}       `json:"preferences,omitempty"`
-	Principals         []DirectoryEntry  `json:"principals,omitempty"`
+	Principals         []DirectoryEntry  `json:"principals,omitzero"`
 	PrincipalsComplete *bool             `json:"principals_complete,omitempty"`
-	ReadStates         []ReadState       `json:"read_states,omitempty"`
-	Runs               []RunSummary      `json:"runs,omitempty"`
+	ReadStates         []ReadState       `json:"read_states,omitzero"`
+	Runs               []RunSummary      `json:"runs,omitzero"`
 
 	// Self The caller.
 	Self            *Self           `json:"self,omitempty"`
-	Settings        []interface{}   `json:"settings,omitempty"`
-	Sidebar         []interface{}   `json:"sidebar,omitempty"`
-	Spaces          []SnapshotSpace `json:"spaces,omitempty"`
-	Threads         []Thread        `json:"threads,omitempty"`
+	Settings        []interface{}   `json:"settings,omitzero"`
+	Sidebar         []interface{}   `json:"sidebar,omitzero"`
+	Spaces          []SnapshotSpace `json:"spaces,omitzero"`
+	Threads         []Thread        `json:"threads,omitzero"`
 	ThreadsComplete *bool           `json:"threads_complete,omitempty"`
 }
 
@@ -3381,7 +3381,7 @@ type UntrustedContext string
 
 // UpdateAgentRequest Merge patch.
 type UpdateAgentRequest struct {
-	AllowedModels     []string `json:"allowed_models,omitempty"`
+	AllowedModels     []string `json:"allowed_models,omitzero"`
 	Description       *string  `json:"description,omitempty"`
 	DisplayName       *string  `json:"display_name,omitempty"`
 	MaxConcurrentRuns *int     `json:"max_concurrent_runs,omitempty"`
@@ -3398,7 +3398,7 @@ type UpdateChannelBehaviorRequest struct {
 	// AgentSources Whether an agent run of this channel may read content of other channels.
 	AgentSources *AgentSources       `json:"agent_sources,omitempty"`
 	Prompt       *string             `json:"prompt,omitempty"`
-	Skills       []SkillBindingInput `json:"skills,omitempty"`
+	Skills       []SkillBindingInput `json:"skills,omitzero"`
 
 	// TriggerRule Which messages set the operator of a channel to work.
 	TriggerRule *TriggerRule `json:"trigger_rule,omitempty"`
@@ -3431,11 +3431,11 @@ type UpdateReadStateRequest struct {
 
 // UpdateRunRequest defines model for UpdateRunRequest.
 type UpdateRunRequest struct {
-	Append      []RunAppend `json:"append,omitempty"`
+	Append      []RunAppend `json:"append,omitzero"`
 	BaseVersion int64       `json:"base_version"`
 
 	// Consumed Follow-ups the agent has taken up.
-	Consumed []string `json:"consumed,omitempty"`
+	Consumed []string `json:"consumed,omitzero"`
 
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 	Patch *RunPatch `json:"patch,omitempty"`

@@ -61,6 +61,9 @@ var loaded = sync.OnceValue(func() *set {
 	return s
 })
 
+// Prepare compiles the schemas now instead of with the first request; call it when the program starts.
+func Prepare() { loaded() }
+
 func load() (*set, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {

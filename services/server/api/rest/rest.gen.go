@@ -913,7 +913,7 @@ type ContextParticipant struct {
 
 // CreateAgentRequest defines model for CreateAgentRequest.
 type CreateAgentRequest struct {
-	AllowedModels []string `json:"allowed_models,omitempty"`
+	AllowedModels []string `json:"allowed_models,omitzero"`
 
 	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
 	BillingMode BillingMode `json:"billing_mode"`
@@ -949,7 +949,7 @@ type CreateChannelRequestKind string
 
 // CreateGrantRequest defines model for CreateGrantRequest.
 type CreateGrantRequest struct {
-	Capabilities []Capability `json:"capabilities,omitempty"`
+	Capabilities []Capability `json:"capabilities,omitzero"`
 
 	// ExpiresAt At least 5 minutes and at most 5 years ahead.
 	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
@@ -1001,7 +1001,7 @@ type CreateThreadRequest struct {
 
 // CreateTokenRequest defines model for CreateTokenRequest.
 type CreateTokenRequest struct {
-	AllowedCidrs []string `json:"allowed_cidrs,omitempty"`
+	AllowedCidrs []string `json:"allowed_cidrs,omitzero"`
 
 	// ExpiresAt Required for people.
 	ExpiresAt jsontype.Nullable[jsontype.Time] `json:"expires_at,omitempty,omitzero"`
@@ -1257,7 +1257,7 @@ type EventPlace struct {
 
 // FinishRunRequest defines model for FinishRunRequest.
 type FinishRunRequest struct {
-	Append []RunAppend `json:"append,omitempty"`
+	Append []RunAppend `json:"append,omitzero"`
 
 	// BaseVersion Required with `patch` or `append`.
 	BaseVersion *int64                     `json:"base_version,omitempty"`
@@ -1268,7 +1268,7 @@ type FinishRunRequest struct {
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 	Patch *RunPatch                  `json:"patch,omitempty"`
 	State FinishRunRequestState      `json:"state"`
-	Usage map[string]ModelUsageInput `json:"usage,omitempty"`
+	Usage map[string]ModelUsageInput `json:"usage,omitzero"`
 }
 
 // FinishRunRequestEndReason defines model for FinishRunRequestEndReason.
@@ -1399,9 +1399,9 @@ type Heartbeat struct {
 
 	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
 	BillingMode           *BillingMode       `json:"billing_mode,omitempty"`
-	BillingModesSupported []BillingMode      `json:"billing_modes_supported,omitempty"`
+	BillingModesSupported []BillingMode      `json:"billing_modes_supported,omitzero"`
 	Details               *HeartbeatDetails  `json:"details,omitempty"`
-	ProjectReadiness      []ProjectReadiness `json:"project_readiness,omitempty"`
+	ProjectReadiness      []ProjectReadiness `json:"project_readiness,omitzero"`
 	RuntimeVersion        *string            `json:"runtime_version,omitempty"`
 	State                 HeartbeatState     `json:"state"`
 
@@ -1418,10 +1418,10 @@ type HeartbeatAck struct {
 // HeartbeatDetails defines model for HeartbeatDetails.
 type HeartbeatDetails struct {
 	// ActiveRuns Every run the adapter works on or holds.
-	ActiveRuns      []ids.ID                `json:"active_runs,omitempty"`
+	ActiveRuns      []ids.ID                `json:"active_runs,omitzero"`
 	Adapter         *AdapterInput           `json:"adapter,omitempty"`
 	Capabilities    *AgentCapabilitiesInput `json:"capabilities,omitempty"`
-	DegradedReasons []string                `json:"degraded_reasons,omitempty"`
+	DegradedReasons []string                `json:"degraded_reasons,omitzero"`
 	ProtocolVersion *int                    `json:"protocol_version,omitempty"`
 	Runtime         *RuntimeInput           `json:"runtime,omitempty"`
 }
@@ -1434,7 +1434,7 @@ type Instance struct {
 	Branding Branding `json:"branding"`
 
 	// Flags Evaluated for the caller; absent in events.
-	Flags             map[string]bool `json:"flags,omitempty"`
+	Flags             map[string]bool `json:"flags,omitzero"`
 	ID                ids.ID          `json:"id"`
 	Limits            InstanceLimits  `json:"limits"`
 	Name              string          `json:"name"`
@@ -1490,7 +1490,7 @@ type LoginFlow struct {
 	FlowID    ids.ID        `json:"flow_id"`
 
 	// Methods Credentials that can be set with the code; only with `enrollment`.
-	Methods   []string       `json:"methods,omitempty"`
+	Methods   []string       `json:"methods,omitzero"`
 	Principal *FlowPrincipal `json:"principal,omitempty"`
 
 	// Purpose What an enrollment code is for.
@@ -1759,7 +1759,7 @@ type Problem struct {
 	Current interface{} `json:"current,omitempty"`
 
 	// Errors Every fault found in the request, with `validation_failed`.
-	Errors []ProblemField `json:"errors,omitempty"`
+	Errors []ProblemField `json:"errors,omitzero"`
 
 	// I1 With `i1_violation`: who could use a personal agent besides its holder, and why.
 	I1 interface{} `json:"i1,omitempty"`
@@ -1979,15 +1979,15 @@ type RunOutputPatch struct {
 
 // RunPatch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 type RunPatch struct {
-	Artifacts  map[string]*RunArtifactPatch `json:"artifacts,omitempty"`
+	Artifacts  map[string]*RunArtifactPatch `json:"artifacts,omitzero"`
 	Model      *string                      `json:"model,omitempty"`
 	Output     *RunOutputPatch              `json:"output,omitempty"`
-	Plan       []PlanEntryInput             `json:"plan,omitempty"`
+	Plan       []PlanEntryInput             `json:"plan,omitzero"`
 	State      *RunPatchState               `json:"state,omitempty"`
 	StatusLine *string                      `json:"status_line,omitempty"`
-	Steps      map[string]RunStepPatch      `json:"steps,omitempty"`
+	Steps      map[string]RunStepPatch      `json:"steps,omitzero"`
 	Title      *string                      `json:"title,omitempty"`
-	Usage      map[string]ModelUsageInput   `json:"usage,omitempty"`
+	Usage      map[string]ModelUsageInput   `json:"usage,omitzero"`
 }
 
 // RunPatchState defines model for RunPatchState.
@@ -2230,7 +2230,7 @@ type SetPasswordRequest struct {
 type SettingRange struct {
 	Max    *int64   `json:"max,omitempty"`
 	Min    *int64   `json:"min,omitempty"`
-	Values []string `json:"values,omitempty"`
+	Values []string `json:"values,omitzero"`
 }
 
 // SettingSchema defines model for SettingSchema.
@@ -2297,22 +2297,22 @@ type SnapshotInstance struct {
 
 // SnapshotSections A page holds the sections or parts of sections that fit; a section that is absent comes with a later page, or is not meant for the caller.
 type SnapshotSections struct {
-	Agents             []Agent           `json:"agents,omitempty"`
-	Channels           []SnapshotChannel `json:"channels,omitempty"`
-	Drafts             []interface{}     `json:"drafts,omitempty"`
+	Agents             []Agent           `json:"agents,omitzero"`
+	Channels           []SnapshotChannel `json:"channels,omitzero"`
+	Drafts             []interface{}     `json:"drafts,omitzero"`
 	Instance           *SnapshotInstance `json:"instance,omitempty"`
 	Preferences        interface{}       `json:"preferences,omitempty"`
-	Principals         []DirectoryEntry  `json:"principals,omitempty"`
+	Principals         []DirectoryEntry  `json:"principals,omitzero"`
 	PrincipalsComplete *bool             `json:"principals_complete,omitempty"`
-	ReadStates         []ReadState       `json:"read_states,omitempty"`
-	Runs               []RunSummary      `json:"runs,omitempty"`
+	ReadStates         []ReadState       `json:"read_states,omitzero"`
+	Runs               []RunSummary      `json:"runs,omitzero"`
 
 	// Self The caller.
 	Self            *Self           `json:"self,omitempty"`
-	Settings        []interface{}   `json:"settings,omitempty"`
-	Sidebar         []interface{}   `json:"sidebar,omitempty"`
-	Spaces          []SnapshotSpace `json:"spaces,omitempty"`
-	Threads         []Thread        `json:"threads,omitempty"`
+	Settings        []interface{}   `json:"settings,omitzero"`
+	Sidebar         []interface{}   `json:"sidebar,omitzero"`
+	Spaces          []SnapshotSpace `json:"spaces,omitzero"`
+	Threads         []Thread        `json:"threads,omitzero"`
 	ThreadsComplete *bool           `json:"threads_complete,omitempty"`
 }
 
@@ -2553,7 +2553,7 @@ type UntrustedContext string
 
 // UpdateAgentRequest Merge patch.
 type UpdateAgentRequest struct {
-	AllowedModels     []string                 `json:"allowed_models,omitempty"`
+	AllowedModels     []string                 `json:"allowed_models,omitzero"`
 	Description       *string                  `json:"description,omitempty"`
 	DisplayName       *string                  `json:"display_name,omitempty"`
 	MaxConcurrentRuns *int                     `json:"max_concurrent_runs,omitempty"`
@@ -2570,7 +2570,7 @@ type UpdateChannelBehaviorRequest struct {
 	// AgentSources Whether an agent run of this channel may read content of other channels.
 	AgentSources *AgentSources       `json:"agent_sources,omitempty"`
 	Prompt       *string             `json:"prompt,omitempty"`
-	Skills       []SkillBindingInput `json:"skills,omitempty"`
+	Skills       []SkillBindingInput `json:"skills,omitzero"`
 
 	// TriggerRule Which messages set the operator of a channel to work.
 	TriggerRule *TriggerRule `json:"trigger_rule,omitempty"`
@@ -2603,11 +2603,11 @@ type UpdateReadStateRequest struct {
 
 // UpdateRunRequest defines model for UpdateRunRequest.
 type UpdateRunRequest struct {
-	Append      []RunAppend `json:"append,omitempty"`
+	Append      []RunAppend `json:"append,omitzero"`
 	BaseVersion int64       `json:"base_version"`
 
 	// Consumed Follow-ups the agent has taken up.
-	Consumed []ids.ID `json:"consumed,omitempty"`
+	Consumed []ids.ID `json:"consumed,omitzero"`
 
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
 	Patch *RunPatch `json:"patch,omitempty"`
@@ -8313,7 +8313,7 @@ type strictHandler struct {
 
 // GetAccessHints operation middleware
 func (sh *strictHandler) GetAccessHints(w http.ResponseWriter, r *http.Request, params GetAccessHintsParams) {
-	if err := checkParams(r, "GetAccessHints"); err != nil {
+	if err := checkParams(r, "getAccessHints"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8343,7 +8343,7 @@ func (sh *strictHandler) GetAccessHints(w http.ResponseWriter, r *http.Request, 
 
 // ListAgents operation middleware
 func (sh *strictHandler) ListAgents(w http.ResponseWriter, r *http.Request, params ListAgentsParams) {
-	if err := checkParams(r, "ListAgents"); err != nil {
+	if err := checkParams(r, "listAgents"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8373,14 +8373,14 @@ func (sh *strictHandler) ListAgents(w http.ResponseWriter, r *http.Request, para
 
 // CreateAgent operation middleware
 func (sh *strictHandler) CreateAgent(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "CreateAgent"); err != nil {
+	if err := checkParams(r, "createAgent"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request CreateAgentRequestObject
 
 	var body CreateAgentJSONRequestBody
-	if err := decodeBody(r, "CreateAgent", &body); err != nil {
+	if err := decodeBody(r, "createAgent", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8408,7 +8408,7 @@ func (sh *strictHandler) CreateAgent(w http.ResponseWriter, r *http.Request) {
 
 // GetAgent operation middleware
 func (sh *strictHandler) GetAgent(w http.ResponseWriter, r *http.Request, agentID AgentID) {
-	if err := checkParams(r, "GetAgent"); err != nil {
+	if err := checkParams(r, "getAgent"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8438,7 +8438,7 @@ func (sh *strictHandler) GetAgent(w http.ResponseWriter, r *http.Request, agentI
 
 // UpdateAgent operation middleware
 func (sh *strictHandler) UpdateAgent(w http.ResponseWriter, r *http.Request, agentID AgentID, params UpdateAgentParams) {
-	if err := checkParams(r, "UpdateAgent"); err != nil {
+	if err := checkParams(r, "updateAgent"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8448,7 +8448,7 @@ func (sh *strictHandler) UpdateAgent(w http.ResponseWriter, r *http.Request, age
 	request.Params = params
 
 	var body UpdateAgentJSONRequestBody
-	if err := decodeBody(r, "UpdateAgent", &body); err != nil {
+	if err := decodeBody(r, "updateAgent", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8476,7 +8476,7 @@ func (sh *strictHandler) UpdateAgent(w http.ResponseWriter, r *http.Request, age
 
 // DisableAgent operation middleware
 func (sh *strictHandler) DisableAgent(w http.ResponseWriter, r *http.Request, agentID AgentID) {
-	if err := checkParams(r, "DisableAgent"); err != nil {
+	if err := checkParams(r, "disableAgent"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8506,7 +8506,7 @@ func (sh *strictHandler) DisableAgent(w http.ResponseWriter, r *http.Request, ag
 
 // EnableAgent operation middleware
 func (sh *strictHandler) EnableAgent(w http.ResponseWriter, r *http.Request, agentID AgentID) {
-	if err := checkParams(r, "EnableAgent"); err != nil {
+	if err := checkParams(r, "enableAgent"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8536,7 +8536,7 @@ func (sh *strictHandler) EnableAgent(w http.ResponseWriter, r *http.Request, age
 
 // SendHeartbeat operation middleware
 func (sh *strictHandler) SendHeartbeat(w http.ResponseWriter, r *http.Request, agentID AgentID) {
-	if err := checkParams(r, "SendHeartbeat"); err != nil {
+	if err := checkParams(r, "sendHeartbeat"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8545,7 +8545,7 @@ func (sh *strictHandler) SendHeartbeat(w http.ResponseWriter, r *http.Request, a
 	request.AgentID = agentID
 
 	var body SendHeartbeatJSONRequestBody
-	if err := decodeBody(r, "SendHeartbeat", &body); err != nil {
+	if err := decodeBody(r, "sendHeartbeat", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8573,14 +8573,14 @@ func (sh *strictHandler) SendHeartbeat(w http.ResponseWriter, r *http.Request, a
 
 // BeginLogin operation middleware
 func (sh *strictHandler) BeginLogin(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "BeginLogin"); err != nil {
+	if err := checkParams(r, "beginLogin"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request BeginLoginRequestObject
 
 	var body BeginLoginJSONRequestBody
-	if err := decodeBody(r, "BeginLogin", &body); err != nil {
+	if err := decodeBody(r, "beginLogin", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8608,7 +8608,7 @@ func (sh *strictHandler) BeginLogin(w http.ResponseWriter, r *http.Request) {
 
 // CompleteLogin operation middleware
 func (sh *strictHandler) CompleteLogin(w http.ResponseWriter, r *http.Request, flowID FlowID) {
-	if err := checkParams(r, "CompleteLogin"); err != nil {
+	if err := checkParams(r, "completeLogin"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8617,7 +8617,7 @@ func (sh *strictHandler) CompleteLogin(w http.ResponseWriter, r *http.Request, f
 	request.FlowID = flowID
 
 	var body CompleteLoginJSONRequestBody
-	if err := decodeBody(r, "CompleteLogin", &body); err != nil {
+	if err := decodeBody(r, "completeLogin", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8645,7 +8645,7 @@ func (sh *strictHandler) CompleteLogin(w http.ResponseWriter, r *http.Request, f
 
 // Logout operation middleware
 func (sh *strictHandler) Logout(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "Logout"); err != nil {
+	if err := checkParams(r, "logout"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8673,14 +8673,14 @@ func (sh *strictHandler) Logout(w http.ResponseWriter, r *http.Request) {
 
 // BeginStepUp operation middleware
 func (sh *strictHandler) BeginStepUp(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "BeginStepUp"); err != nil {
+	if err := checkParams(r, "beginStepUp"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request BeginStepUpRequestObject
 
 	var body BeginStepUpJSONRequestBody
-	if err := decodeBody(r, "BeginStepUp", &body); err != nil {
+	if err := decodeBody(r, "beginStepUp", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8708,7 +8708,7 @@ func (sh *strictHandler) BeginStepUp(w http.ResponseWriter, r *http.Request) {
 
 // CompleteStepUp operation middleware
 func (sh *strictHandler) CompleteStepUp(w http.ResponseWriter, r *http.Request, flowID FlowID) {
-	if err := checkParams(r, "CompleteStepUp"); err != nil {
+	if err := checkParams(r, "completeStepUp"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8717,7 +8717,7 @@ func (sh *strictHandler) CompleteStepUp(w http.ResponseWriter, r *http.Request, 
 	request.FlowID = flowID
 
 	var body CompleteStepUpJSONRequestBody
-	if err := decodeBody(r, "CompleteStepUp", &body); err != nil {
+	if err := decodeBody(r, "completeStepUp", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8745,14 +8745,14 @@ func (sh *strictHandler) CompleteStepUp(w http.ResponseWriter, r *http.Request, 
 
 // RefreshToken operation middleware
 func (sh *strictHandler) RefreshToken(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "RefreshToken"); err != nil {
+	if err := checkParams(r, "refreshToken"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request RefreshTokenRequestObject
 
 	var body RefreshTokenJSONRequestBody
-	if err := decodeBody(r, "RefreshToken", &body); err != nil {
+	if err := decodeBody(r, "refreshToken", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8780,7 +8780,7 @@ func (sh *strictHandler) RefreshToken(w http.ResponseWriter, r *http.Request) {
 
 // ListChannels operation middleware
 func (sh *strictHandler) ListChannels(w http.ResponseWriter, r *http.Request, params ListChannelsParams) {
-	if err := checkParams(r, "ListChannels"); err != nil {
+	if err := checkParams(r, "listChannels"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8810,7 +8810,7 @@ func (sh *strictHandler) ListChannels(w http.ResponseWriter, r *http.Request, pa
 
 // GetChannel operation middleware
 func (sh *strictHandler) GetChannel(w http.ResponseWriter, r *http.Request, channelID ChannelID) {
-	if err := checkParams(r, "GetChannel"); err != nil {
+	if err := checkParams(r, "getChannel"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8840,7 +8840,7 @@ func (sh *strictHandler) GetChannel(w http.ResponseWriter, r *http.Request, chan
 
 // UpdateChannel operation middleware
 func (sh *strictHandler) UpdateChannel(w http.ResponseWriter, r *http.Request, channelID ChannelID, params UpdateChannelParams) {
-	if err := checkParams(r, "UpdateChannel"); err != nil {
+	if err := checkParams(r, "updateChannel"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8850,7 +8850,7 @@ func (sh *strictHandler) UpdateChannel(w http.ResponseWriter, r *http.Request, c
 	request.Params = params
 
 	var body UpdateChannelJSONRequestBody
-	if err := decodeBody(r, "UpdateChannel", &body); err != nil {
+	if err := decodeBody(r, "updateChannel", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8878,7 +8878,7 @@ func (sh *strictHandler) UpdateChannel(w http.ResponseWriter, r *http.Request, c
 
 // ArchiveChannel operation middleware
 func (sh *strictHandler) ArchiveChannel(w http.ResponseWriter, r *http.Request, channelID ChannelID, params ArchiveChannelParams) {
-	if err := checkParams(r, "ArchiveChannel"); err != nil {
+	if err := checkParams(r, "archiveChannel"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8909,7 +8909,7 @@ func (sh *strictHandler) ArchiveChannel(w http.ResponseWriter, r *http.Request, 
 
 // GetChannelBehavior operation middleware
 func (sh *strictHandler) GetChannelBehavior(w http.ResponseWriter, r *http.Request, channelID ChannelID) {
-	if err := checkParams(r, "GetChannelBehavior"); err != nil {
+	if err := checkParams(r, "getChannelBehavior"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8939,7 +8939,7 @@ func (sh *strictHandler) GetChannelBehavior(w http.ResponseWriter, r *http.Reque
 
 // UpdateChannelBehavior operation middleware
 func (sh *strictHandler) UpdateChannelBehavior(w http.ResponseWriter, r *http.Request, channelID ChannelID, params UpdateChannelBehaviorParams) {
-	if err := checkParams(r, "UpdateChannelBehavior"); err != nil {
+	if err := checkParams(r, "updateChannelBehavior"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8949,7 +8949,7 @@ func (sh *strictHandler) UpdateChannelBehavior(w http.ResponseWriter, r *http.Re
 	request.Params = params
 
 	var body UpdateChannelBehaviorJSONRequestBody
-	if err := decodeBody(r, "UpdateChannelBehavior", &body); err != nil {
+	if err := decodeBody(r, "updateChannelBehavior", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8977,7 +8977,7 @@ func (sh *strictHandler) UpdateChannelBehavior(w http.ResponseWriter, r *http.Re
 
 // SetChannelOperator operation middleware
 func (sh *strictHandler) SetChannelOperator(w http.ResponseWriter, r *http.Request, channelID ChannelID, params SetChannelOperatorParams) {
-	if err := checkParams(r, "SetChannelOperator"); err != nil {
+	if err := checkParams(r, "setChannelOperator"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -8987,7 +8987,7 @@ func (sh *strictHandler) SetChannelOperator(w http.ResponseWriter, r *http.Reque
 	request.Params = params
 
 	var body SetChannelOperatorJSONRequestBody
-	if err := decodeBody(r, "SetChannelOperator", &body); err != nil {
+	if err := decodeBody(r, "setChannelOperator", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9015,7 +9015,7 @@ func (sh *strictHandler) SetChannelOperator(w http.ResponseWriter, r *http.Reque
 
 // ListThreads operation middleware
 func (sh *strictHandler) ListThreads(w http.ResponseWriter, r *http.Request, channelID ChannelID, params ListThreadsParams) {
-	if err := checkParams(r, "ListThreads"); err != nil {
+	if err := checkParams(r, "listThreads"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9046,7 +9046,7 @@ func (sh *strictHandler) ListThreads(w http.ResponseWriter, r *http.Request, cha
 
 // CreateThread operation middleware
 func (sh *strictHandler) CreateThread(w http.ResponseWriter, r *http.Request, channelID ChannelID) {
-	if err := checkParams(r, "CreateThread"); err != nil {
+	if err := checkParams(r, "createThread"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9055,7 +9055,7 @@ func (sh *strictHandler) CreateThread(w http.ResponseWriter, r *http.Request, ch
 	request.ChannelID = channelID
 
 	var body CreateThreadJSONRequestBody
-	if err := decodeBody(r, "CreateThread", &body); err != nil {
+	if err := decodeBody(r, "createThread", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9083,7 +9083,7 @@ func (sh *strictHandler) CreateThread(w http.ResponseWriter, r *http.Request, ch
 
 // SearchDirectory operation middleware
 func (sh *strictHandler) SearchDirectory(w http.ResponseWriter, r *http.Request, params SearchDirectoryParams) {
-	if err := checkParams(r, "SearchDirectory"); err != nil {
+	if err := checkParams(r, "searchDirectory"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9113,7 +9113,7 @@ func (sh *strictHandler) SearchDirectory(w http.ResponseWriter, r *http.Request,
 
 // GetDiscovery operation middleware
 func (sh *strictHandler) GetDiscovery(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "GetDiscovery"); err != nil {
+	if err := checkParams(r, "getDiscovery"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9141,7 +9141,7 @@ func (sh *strictHandler) GetDiscovery(w http.ResponseWriter, r *http.Request) {
 
 // ListGrants operation middleware
 func (sh *strictHandler) ListGrants(w http.ResponseWriter, r *http.Request, params ListGrantsParams) {
-	if err := checkParams(r, "ListGrants"); err != nil {
+	if err := checkParams(r, "listGrants"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9171,14 +9171,14 @@ func (sh *strictHandler) ListGrants(w http.ResponseWriter, r *http.Request, para
 
 // CreateGrant operation middleware
 func (sh *strictHandler) CreateGrant(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "CreateGrant"); err != nil {
+	if err := checkParams(r, "createGrant"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request CreateGrantRequestObject
 
 	var body CreateGrantJSONRequestBody
-	if err := decodeBody(r, "CreateGrant", &body); err != nil {
+	if err := decodeBody(r, "createGrant", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9206,7 +9206,7 @@ func (sh *strictHandler) CreateGrant(w http.ResponseWriter, r *http.Request) {
 
 // RevokeGrant operation middleware
 func (sh *strictHandler) RevokeGrant(w http.ResponseWriter, r *http.Request, grantID GrantID) {
-	if err := checkParams(r, "RevokeGrant"); err != nil {
+	if err := checkParams(r, "revokeGrant"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9236,7 +9236,7 @@ func (sh *strictHandler) RevokeGrant(w http.ResponseWriter, r *http.Request, gra
 
 // GetGrant operation middleware
 func (sh *strictHandler) GetGrant(w http.ResponseWriter, r *http.Request, grantID GrantID) {
-	if err := checkParams(r, "GetGrant"); err != nil {
+	if err := checkParams(r, "getGrant"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9266,7 +9266,7 @@ func (sh *strictHandler) GetGrant(w http.ResponseWriter, r *http.Request, grantI
 
 // ListGroups operation middleware
 func (sh *strictHandler) ListGroups(w http.ResponseWriter, r *http.Request, params ListGroupsParams) {
-	if err := checkParams(r, "ListGroups"); err != nil {
+	if err := checkParams(r, "listGroups"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9296,7 +9296,7 @@ func (sh *strictHandler) ListGroups(w http.ResponseWriter, r *http.Request, para
 
 // GetInstance operation middleware
 func (sh *strictHandler) GetInstance(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "GetInstance"); err != nil {
+	if err := checkParams(r, "getInstance"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9324,7 +9324,7 @@ func (sh *strictHandler) GetInstance(w http.ResponseWriter, r *http.Request) {
 
 // GetInstanceSettings operation middleware
 func (sh *strictHandler) GetInstanceSettings(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "GetInstanceSettings"); err != nil {
+	if err := checkParams(r, "getInstanceSettings"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9352,7 +9352,7 @@ func (sh *strictHandler) GetInstanceSettings(w http.ResponseWriter, r *http.Requ
 
 // UpdateInstanceSettings operation middleware
 func (sh *strictHandler) UpdateInstanceSettings(w http.ResponseWriter, r *http.Request, params UpdateInstanceSettingsParams) {
-	if err := checkParams(r, "UpdateInstanceSettings"); err != nil {
+	if err := checkParams(r, "updateInstanceSettings"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9361,7 +9361,7 @@ func (sh *strictHandler) UpdateInstanceSettings(w http.ResponseWriter, r *http.R
 	request.Params = params
 
 	var body UpdateInstanceSettingsJSONRequestBody
-	if err := decodeBody(r, "UpdateInstanceSettings", &body); err != nil {
+	if err := decodeBody(r, "updateInstanceSettings", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9389,7 +9389,7 @@ func (sh *strictHandler) UpdateInstanceSettings(w http.ResponseWriter, r *http.R
 
 // GetJWKS operation middleware
 func (sh *strictHandler) GetJWKS(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "GetJWKS"); err != nil {
+	if err := checkParams(r, "getJWKS"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9417,7 +9417,7 @@ func (sh *strictHandler) GetJWKS(w http.ResponseWriter, r *http.Request) {
 
 // GetSelf operation middleware
 func (sh *strictHandler) GetSelf(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "GetSelf"); err != nil {
+	if err := checkParams(r, "getSelf"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9445,7 +9445,7 @@ func (sh *strictHandler) GetSelf(w http.ResponseWriter, r *http.Request) {
 
 // UpdateSelf operation middleware
 func (sh *strictHandler) UpdateSelf(w http.ResponseWriter, r *http.Request, params UpdateSelfParams) {
-	if err := checkParams(r, "UpdateSelf"); err != nil {
+	if err := checkParams(r, "updateSelf"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9454,7 +9454,7 @@ func (sh *strictHandler) UpdateSelf(w http.ResponseWriter, r *http.Request, para
 	request.Params = params
 
 	var body UpdateSelfJSONRequestBody
-	if err := decodeBody(r, "UpdateSelf", &body); err != nil {
+	if err := decodeBody(r, "updateSelf", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9482,14 +9482,14 @@ func (sh *strictHandler) UpdateSelf(w http.ResponseWriter, r *http.Request, para
 
 // SetPassword operation middleware
 func (sh *strictHandler) SetPassword(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "SetPassword"); err != nil {
+	if err := checkParams(r, "setPassword"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request SetPasswordRequestObject
 
 	var body SetPasswordJSONRequestBody
-	if err := decodeBody(r, "SetPassword", &body); err != nil {
+	if err := decodeBody(r, "setPassword", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9517,7 +9517,7 @@ func (sh *strictHandler) SetPassword(w http.ResponseWriter, r *http.Request) {
 
 // ListSessions operation middleware
 func (sh *strictHandler) ListSessions(w http.ResponseWriter, r *http.Request, params ListSessionsParams) {
-	if err := checkParams(r, "ListSessions"); err != nil {
+	if err := checkParams(r, "listSessions"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9547,7 +9547,7 @@ func (sh *strictHandler) ListSessions(w http.ResponseWriter, r *http.Request, pa
 
 // DeleteMessage operation middleware
 func (sh *strictHandler) DeleteMessage(w http.ResponseWriter, r *http.Request, messageID MessageID, params DeleteMessageParams) {
-	if err := checkParams(r, "DeleteMessage"); err != nil {
+	if err := checkParams(r, "deleteMessage"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9578,7 +9578,7 @@ func (sh *strictHandler) DeleteMessage(w http.ResponseWriter, r *http.Request, m
 
 // GetMessage operation middleware
 func (sh *strictHandler) GetMessage(w http.ResponseWriter, r *http.Request, messageID MessageID) {
-	if err := checkParams(r, "GetMessage"); err != nil {
+	if err := checkParams(r, "getMessage"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9608,7 +9608,7 @@ func (sh *strictHandler) GetMessage(w http.ResponseWriter, r *http.Request, mess
 
 // UpdateMessage operation middleware
 func (sh *strictHandler) UpdateMessage(w http.ResponseWriter, r *http.Request, messageID MessageID, params UpdateMessageParams) {
-	if err := checkParams(r, "UpdateMessage"); err != nil {
+	if err := checkParams(r, "updateMessage"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9618,7 +9618,7 @@ func (sh *strictHandler) UpdateMessage(w http.ResponseWriter, r *http.Request, m
 	request.Params = params
 
 	var body UpdateMessageJSONRequestBody
-	if err := decodeBody(r, "UpdateMessage", &body); err != nil {
+	if err := decodeBody(r, "updateMessage", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9646,7 +9646,7 @@ func (sh *strictHandler) UpdateMessage(w http.ResponseWriter, r *http.Request, m
 
 // GetPrincipal operation middleware
 func (sh *strictHandler) GetPrincipal(w http.ResponseWriter, r *http.Request, principalID PrincipalID) {
-	if err := checkParams(r, "GetPrincipal"); err != nil {
+	if err := checkParams(r, "getPrincipal"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9676,7 +9676,7 @@ func (sh *strictHandler) GetPrincipal(w http.ResponseWriter, r *http.Request, pr
 
 // GetRun operation middleware
 func (sh *strictHandler) GetRun(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "GetRun"); err != nil {
+	if err := checkParams(r, "getRun"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9706,7 +9706,7 @@ func (sh *strictHandler) GetRun(w http.ResponseWriter, r *http.Request, runID Ru
 
 // CancelRun operation middleware
 func (sh *strictHandler) CancelRun(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "CancelRun"); err != nil {
+	if err := checkParams(r, "cancelRun"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9715,7 +9715,7 @@ func (sh *strictHandler) CancelRun(w http.ResponseWriter, r *http.Request, runID
 	request.RunID = runID
 
 	var body CancelRunJSONRequestBody
-	if err := decodeBody(r, "CancelRun", &body); err != nil {
+	if err := decodeBody(r, "cancelRun", &body); err != nil {
 		if !errors.Is(err, io.EOF) {
 			sh.options.RequestErrorHandlerFunc(w, r, err)
 			return
@@ -9746,7 +9746,7 @@ func (sh *strictHandler) CancelRun(w http.ResponseWriter, r *http.Request, runID
 
 // GetRunContext operation middleware
 func (sh *strictHandler) GetRunContext(w http.ResponseWriter, r *http.Request, runID RunID, params GetRunContextParams) {
-	if err := checkParams(r, "GetRunContext"); err != nil {
+	if err := checkParams(r, "getRunContext"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9777,7 +9777,7 @@ func (sh *strictHandler) GetRunContext(w http.ResponseWriter, r *http.Request, r
 
 // FinishRun operation middleware
 func (sh *strictHandler) FinishRun(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "FinishRun"); err != nil {
+	if err := checkParams(r, "finishRun"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9786,7 +9786,7 @@ func (sh *strictHandler) FinishRun(w http.ResponseWriter, r *http.Request, runID
 	request.RunID = runID
 
 	var body FinishRunJSONRequestBody
-	if err := decodeBody(r, "FinishRun", &body); err != nil {
+	if err := decodeBody(r, "finishRun", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9814,7 +9814,7 @@ func (sh *strictHandler) FinishRun(w http.ResponseWriter, r *http.Request, runID
 
 // StartRun operation middleware
 func (sh *strictHandler) StartRun(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "StartRun"); err != nil {
+	if err := checkParams(r, "startRun"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9823,7 +9823,7 @@ func (sh *strictHandler) StartRun(w http.ResponseWriter, r *http.Request, runID 
 	request.RunID = runID
 
 	var body StartRunJSONRequestBody
-	if err := decodeBody(r, "StartRun", &body); err != nil {
+	if err := decodeBody(r, "startRun", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9851,7 +9851,7 @@ func (sh *strictHandler) StartRun(w http.ResponseWriter, r *http.Request, runID 
 
 // RenewRunToken operation middleware
 func (sh *strictHandler) RenewRunToken(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "RenewRunToken"); err != nil {
+	if err := checkParams(r, "renewRunToken"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9881,7 +9881,7 @@ func (sh *strictHandler) RenewRunToken(w http.ResponseWriter, r *http.Request, r
 
 // UpdateRun operation middleware
 func (sh *strictHandler) UpdateRun(w http.ResponseWriter, r *http.Request, runID RunID) {
-	if err := checkParams(r, "UpdateRun"); err != nil {
+	if err := checkParams(r, "updateRun"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9890,7 +9890,7 @@ func (sh *strictHandler) UpdateRun(w http.ResponseWriter, r *http.Request, runID
 	request.RunID = runID
 
 	var body UpdateRunJSONRequestBody
-	if err := decodeBody(r, "UpdateRun", &body); err != nil {
+	if err := decodeBody(r, "updateRun", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9918,7 +9918,7 @@ func (sh *strictHandler) UpdateRun(w http.ResponseWriter, r *http.Request, runID
 
 // RevokeSession operation middleware
 func (sh *strictHandler) RevokeSession(w http.ResponseWriter, r *http.Request, sessionID SessionID) {
-	if err := checkParams(r, "RevokeSession"); err != nil {
+	if err := checkParams(r, "revokeSession"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9948,7 +9948,7 @@ func (sh *strictHandler) RevokeSession(w http.ResponseWriter, r *http.Request, s
 
 // ListSpaces operation middleware
 func (sh *strictHandler) ListSpaces(w http.ResponseWriter, r *http.Request, params ListSpacesParams) {
-	if err := checkParams(r, "ListSpaces"); err != nil {
+	if err := checkParams(r, "listSpaces"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -9978,14 +9978,14 @@ func (sh *strictHandler) ListSpaces(w http.ResponseWriter, r *http.Request, para
 
 // CreateSpace operation middleware
 func (sh *strictHandler) CreateSpace(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "CreateSpace"); err != nil {
+	if err := checkParams(r, "createSpace"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request CreateSpaceRequestObject
 
 	var body CreateSpaceJSONRequestBody
-	if err := decodeBody(r, "CreateSpace", &body); err != nil {
+	if err := decodeBody(r, "createSpace", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10013,7 +10013,7 @@ func (sh *strictHandler) CreateSpace(w http.ResponseWriter, r *http.Request) {
 
 // GetSpace operation middleware
 func (sh *strictHandler) GetSpace(w http.ResponseWriter, r *http.Request, spaceID SpaceID) {
-	if err := checkParams(r, "GetSpace"); err != nil {
+	if err := checkParams(r, "getSpace"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10043,7 +10043,7 @@ func (sh *strictHandler) GetSpace(w http.ResponseWriter, r *http.Request, spaceI
 
 // UpdateSpace operation middleware
 func (sh *strictHandler) UpdateSpace(w http.ResponseWriter, r *http.Request, spaceID SpaceID, params UpdateSpaceParams) {
-	if err := checkParams(r, "UpdateSpace"); err != nil {
+	if err := checkParams(r, "updateSpace"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10053,7 +10053,7 @@ func (sh *strictHandler) UpdateSpace(w http.ResponseWriter, r *http.Request, spa
 	request.Params = params
 
 	var body UpdateSpaceJSONRequestBody
-	if err := decodeBody(r, "UpdateSpace", &body); err != nil {
+	if err := decodeBody(r, "updateSpace", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10081,7 +10081,7 @@ func (sh *strictHandler) UpdateSpace(w http.ResponseWriter, r *http.Request, spa
 
 // CreateChannel operation middleware
 func (sh *strictHandler) CreateChannel(w http.ResponseWriter, r *http.Request, spaceID SpaceID) {
-	if err := checkParams(r, "CreateChannel"); err != nil {
+	if err := checkParams(r, "createChannel"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10090,7 +10090,7 @@ func (sh *strictHandler) CreateChannel(w http.ResponseWriter, r *http.Request, s
 	request.SpaceID = spaceID
 
 	var body CreateChannelJSONRequestBody
-	if err := decodeBody(r, "CreateChannel", &body); err != nil {
+	if err := decodeBody(r, "createChannel", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10118,7 +10118,7 @@ func (sh *strictHandler) CreateChannel(w http.ResponseWriter, r *http.Request, s
 
 // ListSyncEvents operation middleware
 func (sh *strictHandler) ListSyncEvents(w http.ResponseWriter, r *http.Request, params ListSyncEventsParams) {
-	if err := checkParams(r, "ListSyncEvents"); err != nil {
+	if err := checkParams(r, "listSyncEvents"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10148,7 +10148,7 @@ func (sh *strictHandler) ListSyncEvents(w http.ResponseWriter, r *http.Request, 
 
 // GetSnapshot operation middleware
 func (sh *strictHandler) GetSnapshot(w http.ResponseWriter, r *http.Request, params GetSnapshotParams) {
-	if err := checkParams(r, "GetSnapshot"); err != nil {
+	if err := checkParams(r, "getSnapshot"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10178,7 +10178,7 @@ func (sh *strictHandler) GetSnapshot(w http.ResponseWriter, r *http.Request, par
 
 // GetThread operation middleware
 func (sh *strictHandler) GetThread(w http.ResponseWriter, r *http.Request, threadID ThreadID) {
-	if err := checkParams(r, "GetThread"); err != nil {
+	if err := checkParams(r, "getThread"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10208,7 +10208,7 @@ func (sh *strictHandler) GetThread(w http.ResponseWriter, r *http.Request, threa
 
 // ListMessages operation middleware
 func (sh *strictHandler) ListMessages(w http.ResponseWriter, r *http.Request, threadID ThreadID, params ListMessagesParams) {
-	if err := checkParams(r, "ListMessages"); err != nil {
+	if err := checkParams(r, "listMessages"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10239,7 +10239,7 @@ func (sh *strictHandler) ListMessages(w http.ResponseWriter, r *http.Request, th
 
 // CreateMessage operation middleware
 func (sh *strictHandler) CreateMessage(w http.ResponseWriter, r *http.Request, threadID ThreadID) {
-	if err := checkParams(r, "CreateMessage"); err != nil {
+	if err := checkParams(r, "createMessage"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10248,7 +10248,7 @@ func (sh *strictHandler) CreateMessage(w http.ResponseWriter, r *http.Request, t
 	request.ThreadID = threadID
 
 	var body CreateMessageJSONRequestBody
-	if err := decodeBody(r, "CreateMessage", &body); err != nil {
+	if err := decodeBody(r, "createMessage", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10276,7 +10276,7 @@ func (sh *strictHandler) CreateMessage(w http.ResponseWriter, r *http.Request, t
 
 // UpdateReadState operation middleware
 func (sh *strictHandler) UpdateReadState(w http.ResponseWriter, r *http.Request, threadID ThreadID) {
-	if err := checkParams(r, "UpdateReadState"); err != nil {
+	if err := checkParams(r, "updateReadState"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10285,7 +10285,7 @@ func (sh *strictHandler) UpdateReadState(w http.ResponseWriter, r *http.Request,
 	request.ThreadID = threadID
 
 	var body UpdateReadStateJSONRequestBody
-	if err := decodeBody(r, "UpdateReadState", &body); err != nil {
+	if err := decodeBody(r, "updateReadState", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10313,7 +10313,7 @@ func (sh *strictHandler) UpdateReadState(w http.ResponseWriter, r *http.Request,
 
 // MarkThreadUnread operation middleware
 func (sh *strictHandler) MarkThreadUnread(w http.ResponseWriter, r *http.Request, threadID ThreadID) {
-	if err := checkParams(r, "MarkThreadUnread"); err != nil {
+	if err := checkParams(r, "markThreadUnread"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10322,7 +10322,7 @@ func (sh *strictHandler) MarkThreadUnread(w http.ResponseWriter, r *http.Request
 	request.ThreadID = threadID
 
 	var body MarkThreadUnreadJSONRequestBody
-	if err := decodeBody(r, "MarkThreadUnread", &body); err != nil {
+	if err := decodeBody(r, "markThreadUnread", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10350,7 +10350,7 @@ func (sh *strictHandler) MarkThreadUnread(w http.ResponseWriter, r *http.Request
 
 // ListThreadRuns operation middleware
 func (sh *strictHandler) ListThreadRuns(w http.ResponseWriter, r *http.Request, threadID ThreadID, params ListThreadRunsParams) {
-	if err := checkParams(r, "ListThreadRuns"); err != nil {
+	if err := checkParams(r, "listThreadRuns"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10381,7 +10381,7 @@ func (sh *strictHandler) ListThreadRuns(w http.ResponseWriter, r *http.Request, 
 
 // ListTokens operation middleware
 func (sh *strictHandler) ListTokens(w http.ResponseWriter, r *http.Request, params ListTokensParams) {
-	if err := checkParams(r, "ListTokens"); err != nil {
+	if err := checkParams(r, "listTokens"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10411,14 +10411,14 @@ func (sh *strictHandler) ListTokens(w http.ResponseWriter, r *http.Request, para
 
 // CreateToken operation middleware
 func (sh *strictHandler) CreateToken(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "CreateToken"); err != nil {
+	if err := checkParams(r, "createToken"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request CreateTokenRequestObject
 
 	var body CreateTokenJSONRequestBody
-	if err := decodeBody(r, "CreateToken", &body); err != nil {
+	if err := decodeBody(r, "createToken", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10446,7 +10446,7 @@ func (sh *strictHandler) CreateToken(w http.ResponseWriter, r *http.Request) {
 
 // RevokeToken operation middleware
 func (sh *strictHandler) RevokeToken(w http.ResponseWriter, r *http.Request, tokenID TokenID) {
-	if err := checkParams(r, "RevokeToken"); err != nil {
+	if err := checkParams(r, "revokeToken"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10476,7 +10476,7 @@ func (sh *strictHandler) RevokeToken(w http.ResponseWriter, r *http.Request, tok
 
 // ListUsers operation middleware
 func (sh *strictHandler) ListUsers(w http.ResponseWriter, r *http.Request, params ListUsersParams) {
-	if err := checkParams(r, "ListUsers"); err != nil {
+	if err := checkParams(r, "listUsers"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10506,14 +10506,14 @@ func (sh *strictHandler) ListUsers(w http.ResponseWriter, r *http.Request, param
 
 // CreateUser operation middleware
 func (sh *strictHandler) CreateUser(w http.ResponseWriter, r *http.Request) {
-	if err := checkParams(r, "CreateUser"); err != nil {
+	if err := checkParams(r, "createUser"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
 	var request CreateUserRequestObject
 
 	var body CreateUserJSONRequestBody
-	if err := decodeBody(r, "CreateUser", &body); err != nil {
+	if err := decodeBody(r, "createUser", &body); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10541,7 +10541,7 @@ func (sh *strictHandler) CreateUser(w http.ResponseWriter, r *http.Request) {
 
 // GetUser operation middleware
 func (sh *strictHandler) GetUser(w http.ResponseWriter, r *http.Request, userID UserID) {
-	if err := checkParams(r, "GetUser"); err != nil {
+	if err := checkParams(r, "getUser"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10571,7 +10571,7 @@ func (sh *strictHandler) GetUser(w http.ResponseWriter, r *http.Request, userID 
 
 // DisableUser operation middleware
 func (sh *strictHandler) DisableUser(w http.ResponseWriter, r *http.Request, userID UserID, params DisableUserParams) {
-	if err := checkParams(r, "DisableUser"); err != nil {
+	if err := checkParams(r, "disableUser"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10581,7 +10581,7 @@ func (sh *strictHandler) DisableUser(w http.ResponseWriter, r *http.Request, use
 	request.Params = params
 
 	var body DisableUserJSONRequestBody
-	if err := decodeBody(r, "DisableUser", &body); err != nil {
+	if err := decodeBody(r, "disableUser", &body); err != nil {
 		if !errors.Is(err, io.EOF) {
 			sh.options.RequestErrorHandlerFunc(w, r, err)
 			return
@@ -10612,7 +10612,7 @@ func (sh *strictHandler) DisableUser(w http.ResponseWriter, r *http.Request, use
 
 // EnableUser operation middleware
 func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, userID UserID, params EnableUserParams) {
-	if err := checkParams(r, "EnableUser"); err != nil {
+	if err := checkParams(r, "enableUser"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}
@@ -10643,7 +10643,7 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 
 // IssueEnrollmentCode operation middleware
 func (sh *strictHandler) IssueEnrollmentCode(w http.ResponseWriter, r *http.Request, userID UserID) {
-	if err := checkParams(r, "IssueEnrollmentCode"); err != nil {
+	if err := checkParams(r, "issueEnrollmentCode"); err != nil {
 		sh.options.RequestErrorHandlerFunc(w, r, err)
 		return
 	}

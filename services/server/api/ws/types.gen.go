@@ -105,13 +105,13 @@ type AccessChange struct {
 type AccessChangedData struct {
 	// Cause The action that changed them.
 	Cause   string         `json:"cause"`
-	Changed []AccessChange `json:"changed,omitempty"`
+	Changed []AccessChange `json:"changed,omitzero"`
 
 	// Full Too much changed for lists: load the structure anew.
 	Full              *bool                 `json:"full,omitempty"`
-	Gained            []AccessChange        `json:"gained,omitempty"`
-	Groups            []ids.ID              `json:"groups,omitempty"`
-	Lost              []externalRef0.Target `json:"lost,omitempty"`
+	Gained            []AccessChange        `json:"gained,omitzero"`
+	Groups            []ids.ID              `json:"groups,omitzero"`
+	Lost              []externalRef0.Target `json:"lost,omitzero"`
 	Owner             *bool                 `json:"owner,omitempty"`
 	PermissionVersion int64                 `json:"permission_version"`
 
@@ -136,7 +136,7 @@ type AgentConfigChangedData struct {
 	Project         *externalRef0.ProjectBinding `json:"project,omitempty"`
 	Prompt          *string                      `json:"prompt,omitempty"`
 	Removed         *bool                        `json:"removed,omitempty"`
-	Skills          []externalRef0.SkillBinding  `json:"skills,omitempty"`
+	Skills          []externalRef0.SkillBinding  `json:"skills,omitzero"`
 
 	// TriggerRule Which messages set the operator of a channel to work.
 	TriggerRule *externalRef0.TriggerRule `json:"trigger_rule,omitempty"`
@@ -228,7 +228,7 @@ type ErrorFrame struct {
 
 	// DpopNonce With `use_dpop_nonce`.
 	DpopNonce    *string                     `json:"dpop_nonce,omitempty"`
-	Errors       []externalRef0.ProblemField `json:"errors,omitempty"`
+	Errors       []externalRef0.ProblemField `json:"errors,omitzero"`
 	Message      string                      `json:"message"`
 	Op           string                      `json:"op"`
 	Reason       *string                     `json:"reason,omitempty"`
@@ -291,7 +291,7 @@ type GroupChangedData struct {
 	Group  externalRef0.Group     `json:"group"`
 
 	// Members At most 100.
-	Members []externalRef0.GroupMember `json:"members,omitempty"`
+	Members []externalRef0.GroupMember `json:"members,omitzero"`
 
 	// Refetch There are more members than the event carries.
 	Refetch *bool `json:"refetch,omitempty"`
@@ -428,7 +428,7 @@ type MessageDeletedData struct {
 // MessageUpdatedData A message changed.
 type MessageUpdatedData struct {
 	// AddedMentions Only with `edit`.
-	AddedMentions []externalRef0.Mention  `json:"added_mentions,omitempty"`
+	AddedMentions []externalRef0.Mention  `json:"added_mentions,omitzero"`
 	Cause         MessageUpdatedDataCause `json:"cause"`
 	Message       externalRef0.Message    `json:"message"`
 }
@@ -518,7 +518,7 @@ type RunCancelRequestedData struct {
 
 // RunPatchEntry defines model for RunPatchEntry.
 type RunPatchEntry struct {
-	Append []externalRef0.RunAppend `json:"append,omitempty"`
+	Append []externalRef0.RunAppend `json:"append,omitzero"`
 
 	// Patch Merge patch of the run document.
 	Patch   json.RawMessage `json:"patch,omitempty"`
@@ -536,9 +536,9 @@ type RunStateChangedData struct {
 
 // RunUpdateFrame As the REST operation updateRun. Answered with a frame of the same op and id.
 type RunUpdateFrame struct {
-	Append          []externalRef0.RunAppend `json:"append,omitempty"`
+	Append          []externalRef0.RunAppend `json:"append,omitzero"`
 	BaseVersion     int64                    `json:"base_version"`
-	Consumed        []ids.ID                 `json:"consumed,omitempty"`
+	Consumed        []ids.ID                 `json:"consumed,omitzero"`
 	InvocationToken string                   `json:"invocation_token"`
 
 	// Patch Merge patch of what the agent writes. `plan` is replaced as a whole, steps and artifacts merge by key, null removes an artifact.
@@ -550,7 +550,7 @@ type RunUpdateFrame struct {
 type RunUpdatedData struct {
 	// BaseVersion Apply the patches only when this is not above the local version; otherwise load the run.
 	BaseVersion *int64          `json:"base_version,omitempty"`
-	Patches     []RunPatchEntry `json:"patches,omitempty"`
+	Patches     []RunPatchEntry `json:"patches,omitzero"`
 	RunID       ids.ID          `json:"run_id"`
 
 	// Snapshot The whole run document, with the newest 200 steps.

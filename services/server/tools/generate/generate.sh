@@ -33,9 +33,10 @@ cp "$root/docs/api/openapi.yaml" "$tmp/openapi.yaml"
 "$bin/oapi-codegen" -config api/ws/oapi-codegen.yaml "$tmp/gateway.json"
 (cd "$root/sdk/go" && "$bin/oapi-codegen" -config api/oapi-codegen.yaml "$tmp/sdk.json")
 
-# The tool writes no licence line.
+# The tool writes no licence line. It also leaves an optional list out when it is empty; an empty list and an absent one
+# differ in a merge patch and in the sections of a snapshot, so only nil is left out.
 for f in api/rest/rest.gen.go api/ws/types.gen.go "$root/sdk/go/api/api.gen.go"; do
-  { printf '// SPDX-License-Identifier: Apache-2.0\n\n'; cat "$f"; } >"$tmp/file.go"
+  { printf '// SPDX-License-Identifier: Apache-2.0\n\n'; sed -E 's/^(\s+\w+\s+(\[\]|map\[)[^`]*`json:"\w+),omitempty"/\1,omitzero"/' "$f"; } >"$tmp/file.go"
   cat "$tmp/file.go" >"$f"
 done
 
