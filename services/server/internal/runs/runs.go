@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
@@ -45,14 +46,17 @@ type Delivery interface {
 
 // Updates applies progress of a run that arrives over the gateway.
 type Updates interface {
-	// Update decodes and applies {run_id, base_version, patch?, append?} for the agent of
-	// the context and returns the answer as in the contract.
+	// Update decodes the op run.update strictly (run_id, invocation_token, base_version,
+	// patch?, append?, consumed?), verifies the token for the agent of the context, applies
+	// the progress and returns the answer of the operation updateRun.
 	Update(ctx context.Context, body json.RawMessage) (json.RawMessage, error)
 }
 
-// SnapshotItem is one run as in the contract.
+// SnapshotItem is one run as in the contract, with its place and agent.
 type SnapshotItem struct {
 	ID      ids.ID
+	AgentID ids.ID
+	Place   eventlog.Place
 	Payload json.RawMessage
 }
 

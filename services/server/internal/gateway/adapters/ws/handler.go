@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ws
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"github.com/OWNER/bothy/services/server/internal/gateway/app"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
+	"github.com/OWNER/bothy/services/server/internal/platform/httpserver"
+)
+
+// subprotocol is what a client must offer.
+const subprotocol = "bothy.v1"
+
+// Config is how connections are upgraded.
+type Config struct {
+	// Compression deflates frames of 1 KiB and more, without state between frames, so an
+	// idle connection keeps no window in memory.
+	Compression bool `key:"gateway.compression" default:"true" doc:"Frames of 1 KiB and more are compressed."`
+	// MaxFrameBytes is the largest inbound frame.
+	MaxFrameBytes int
+	// Origins are the origins a browser may connect from, with the public one.
+	Origins []string
+}
+
+// Handler upgrades requests and hands the connections to the gateway. Authentication comes
+// with the first frame, so nothing in the request but its origin is looked at.
+type Handler struct {
+	config  Config
+	gateway *app.Gateway
+	limiter app.Limiter
+}
+
+// NewHandler makes the handler of GET /api/v1/gateway.
+func NewHandler(config Config, gateway *app.Gateway, limiter app.Limiter) *Handler {
+	return &Handler{config: config, gateway: gateway, limiter: limiter}
+}
+
+// compressFrom is the size from which deflating pays.
+const compressFrom = 1024
+
+// ServeHTTP implements http.Handler. It returns when the connection has ended.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ip := reqmeta.From(r.Context()).ClientIP
+	if err := h.refuse(r, ip); err != nil {
+		httpserver.WriteError(w, r, err)
+		return
+	}
+	switch h.gateway.Admit(ip) {
+	case app.RefusedNone:
+	case app.RefusedUnidentified:
+		httpserver.WriteError(w, r, errs.New(errs.CodeRateLimited, "Too many connections of this address wait to identify themselves."))
+		return
+	case app.RefusedFull, app.RefusedDraining:
+		httpserver.WriteError(w, r, errs.Unavailable(nil))
+		return
+	}
+	mode := websocket.CompressionDisabled
+	if h.config.Compression {
+		mode = websocket.CompressionNoContextTakeover
+	}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols: []string{subprotocol}, CompressionMode: mode, CompressionThreshold: compressFrom,
+		// The origin has been checked above against exact values.
+		InsecureSkipVerify: true,
+	})
+	if err != nil {
+		h.gateway.Forget(ip)
+		return
+	}
+	conn.SetReadLimit(-1)
+	t := &transport{conn: conn, maxFrame: int64(h.config.MaxFrameBytes)}
+	defer func() { _ = conn.CloseNow() }()
+	h.gateway.Serve(r.Context(), t, ip)
+}
+
+// refuse names what keeps a request from being upgraded.
+func (h *Handler) refuse(r *http.Request, ip netip.Addr) error {
+	if !offers(r.Header, subprotocol) {
+		return errs.New(errs.CodeMalformedRequest, "Upgrade to a WebSocket with the subprotocol bothy.v1.")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.config.Origins, origin) {
+		return errs.Forbidden("origin")
+	}
+	if ok, after := h.limiter.Take("rl.gateway_connect", ip.String()); !ok {
+		return errs.New(errs.CodeRateLimited, "Too many connections of this address. Wait before the next.").WithRetryAfter(after)
+	}
+	return nil
+}
+
+func offers(header http.Header, protocol string) bool {
+	for _, line := range header.Values("Sec-WebSocket-Protocol") {
+		for name := range strings.SplitSeq(line, ",") {
+			if strings.TrimSpace(name) == protocol {
+				return true
+			}
+		}
+	}
+	return false
+}

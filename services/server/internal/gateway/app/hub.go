@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	gosync "sync"
+
+	"github.com/OWNER/bothy/services/server/internal/gateway/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/sync"
+)
+
+// hub knows who is connected and who looks at what. Its lock is held while one event is put
+// into the queues, so a connection that registers sees every event behind the position it
+// is told, and none before. Nothing under the lock waits for a connection.
+type hub struct {
+	gateway *Gateway
+
+	mu          gosync.Mutex
+	head        int64
+	byPrincipal map[ids.ID]map[*conn]struct{}
+	byFocus     map[ids.ID]map[*conn]struct{}
+	byDevice    map[ids.ID]*conn
+}
+
+func newHub(g *Gateway) *hub {
+	return &hub{
+		gateway: g, byPrincipal: map[ids.ID]map[*conn]struct{}{}, byFocus: map[ids.ID]map[*conn]struct{}{}, byDevice: map[ids.ID]*conn{},
+	}
+}
+
+func (h *hub) start(head int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = head
+}
+
+// position is the last event that has been put into the queues.
+func (h *hub) position() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
+}
+
+// register makes the connection a receiver of events behind the position that it returns.
+// An older connection of the same device is handed back for being closed.
+func (h *hub) register(c *conn) (head int64, older *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.byPrincipal[c.principal]
+	if set == nil {
+		set = map[*conn]struct{}{}
+		h.byPrincipal[c.principal] = set
+	}
+	set[c] = struct{}{}
+	if !c.device.IsZero() {
+		older = h.byDevice[c.device]
+		h.byDevice[c.device] = c
+	}
+	return h.head, older
+}
+
+func (h *hub) unregister(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if set := h.byPrincipal[c.principal]; set != nil {
+		delete(set, c)
+		if len(set) == 0 {
+			delete(h.byPrincipal, c.principal)
+		}
+	}
+	if h.byDevice[c.device] == c {
+		delete(h.byDevice, c.device)
+	}
+	h.unfocus(c)
+}
+
+// count is the number of connections of a principal that have no device.
+func (h *hub) count(principal ids.ID) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.byPrincipal[principal])
+}
+
+// focus replaces what a connection looks at.
+func (h *hub) focus(c *conn, threads []ids.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unfocus(c)
+	c.focused = threads
+	for _, t := range threads {
+		set := h.byFocus[t]
+		if set == nil {
+			set = map[*conn]struct{}{}
+			h.byFocus[t] = set
+		}
+		set[c] = struct{}{}
+	}
+}
+
+func (h *hub) unfocus(c *conn) {
+	for _, t := range c.focused {
+		delete(h.byFocus[t], c)
+		if len(h.byFocus[t]) == 0 {
+			delete(h.byFocus, t)
+		}
+	}
+	c.focused = nil
+}
+
+// Deliver implements sync.Follower: it puts one event into the queues of those who may have
+// it. The rights in memory have been brought up to the event before.
+func (g *Gateway) Deliver(e eventlog.Record) {
+	if e.Type == "run.state_changed" {
+		// Progress that was gathered before the change leaves before it.
+		g.gather.flush(e.Resource.ID)
+	}
+	h := g.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = e.Seq
+	var out *frame
+	if !e.PrincipalID.IsZero() {
+		h.deliverTo(e.PrincipalID, e, &out)
+	} else {
+		for principal := range h.byPrincipal {
+			h.deliverTo(principal, e, &out)
+		}
+	}
+	h.consequences(e)
+}
+
+// deliverTo decides once for a principal and fills the queues of its connections. The
+// frame is encoded for the first of them.
+func (h *hub) deliverTo(principal ids.ID, e eventlog.Record, out **frame) {
+	set := h.byPrincipal[principal]
+	if len(set) == 0 {
+		return
+	}
+	verdict := sync.Admit(h.gateway.deps.Delivery, principal, e)
+	if verdict == authorize.Denied {
+		return
+	}
+	for c := range set {
+		switch {
+		case c.consumer != nil:
+			// An agent reads the log from its own place; this only wakes it.
+			if e.PrincipalID == principal {
+				c.consumer.wakeUp()
+			}
+		case verdict == authorize.Unknown:
+			c.fallBack(e.Seq - 1)
+		default:
+			if *out == nil {
+				*out = h.encode(e)
+			}
+			if *out == nil {
+				return
+			}
+			c.enqueueEvent(e.Seq, **out)
+			h.gateway.deps.Observer.Event(e.Type)
+		}
+	}
+}
+
+func (h *hub) encode(e eventlog.Record) *frame {
+	envelope, err := sync.Envelope(e)
+	if err != nil {
+		h.gateway.deps.Log.Error("event cannot be encoded", "component", "gateway.hub", "seq", e.Seq, "type", e.Type, "error", err)
+		return nil
+	}
+	return &frame{bytes: encodeFrame("dispatch", "", envelope), durable: true}
+}
+
+// consequences are what an event means for open connections beside being sent.
+func (h *hub) consequences(e eventlog.Record) {
+	switch e.Type {
+	case "session.revoked":
+		h.endSession(e)
+	case "access.changed":
+		for c := range h.byPrincipal[e.PrincipalID] {
+			c.recheckSoon()
+		}
+	case "user.updated", "agent.updated":
+		for c := range h.byPrincipal[e.Resource.ID] {
+			c.recheckSoon()
+		}
+	}
+}
+
+// endSession closes the connections of a login session that has ended. The event itself is
+// in their queues and goes out first.
+func (h *hub) endSession(e eventlog.Record) {
+	var payload struct {
+		SessionID ids.ID `json:"session_id"`
+		Reason    string `json:"reason"`
+	}
+	if err := json.Unmarshal(e.Payload, &payload); err != nil {
+		h.gateway.deps.Log.Error("payload of session.revoked cannot be read", "component", "gateway.hub", "seq", e.Seq, "error", err)
+		return
+	}
+	for c := range h.byPrincipal[e.PrincipalID] {
+		if c.login == payload.SessionID {
+			c.closeAfterQueue(domain.Close{Code: domain.CloseCredentialsEnded, Detail: payload.Reason})
+		}
+	}
+}
