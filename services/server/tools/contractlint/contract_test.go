@@ -331,3 +331,30 @@ func decodeOp(o apidoc.Op, d []byte) (any, error) {
 	}
 	return f.DecodeServer()
 }
+
+// Bodies deeper than the default of http.max_json_depth are refused before a handler; no example may be one.
+func TestRequestExamplesStayBelowTheDepthLimit(t *testing.T) {
+	const limit = 32
+	var depth func(v any) int
+	depth = func(v any) int {
+		deepest := 0
+		switch s := v.(type) {
+		case map[string]any:
+			for _, e := range s {
+				deepest = max(deepest, depth(e))
+			}
+		case []any:
+			for _, e := range s {
+				deepest = max(deepest, depth(e))
+			}
+		default:
+			return 0
+		}
+		return deepest + 1
+	}
+	for name, v := range examples(openAPI(t)) {
+		if d := depth(v); d >= limit {
+			t.Errorf("%s is nested %d levels deep", name, d)
+		}
+	}
+}

@@ -43,5 +43,6 @@ done
 if [[ ${1:-all} == all ]]; then
   cd "$root/tools/contract"
   [[ -d node_modules ]] || npm ci --no-audit --no-fund
-  npm run --silent generate -- "$tmp/bundle.json" --output "$root/apps/web/src/api/gen/schema.ts"
+  npm run --silent generate -- "$tmp/bundle.json" --output "$tmp/schema.ts"
+  { printf '// SPDX-License-Identifier: Apache-2.0\n'; cat "$tmp/schema.ts"; } >"$root/apps/web/src/api/gen/schema.ts"
 fi
