@@ -89,6 +89,10 @@ func applySteps(ctx context.Context, provider *goose.Provider, log *slog.Logger)
 	var applied []string
 	for attempt := 1; ; attempt++ {
 		results, err := provider.Up(ctx)
+		var partial *goose.PartialError
+		if errors.As(err, &partial) {
+			results = partial.Applied
+		}
 		for _, r := range results {
 			if r.Error == nil {
 				applied = append(applied, r.Source.Path)
