@@ -11,8 +11,9 @@
 // The tags are key, default, min, max, enum (comma-separated), type (bytes, path, ref,
 // origin, address, url, identifier, date, clock), required and doc. A field without key is
 // left alone unless it is a struct, whose fields are then bound too. A map of pointers to
-// structs with the tag prefix binds "<prefix>.<map key>.<key>" for the entries it holds and
-// takes their present values as defaults.
+// structs with the tag prefix binds "<prefix>.<map key>.<key>" for the entries it holds.
+// Without the tag default the present value of the field is the default, so a package can
+// also state its defaults in a function. A key that ends in _ref is a reference to a secret.
 //
 // The loader is strict and complete: unknown keys and unknown BOTHY_ variables are faults,
 // and all faults are reported together. A fault names key and source and what is allowed,
@@ -121,7 +122,7 @@ func (s *Schema) bindStruct(owner, prefix string, v reflect.Value) {
 		name, ok := field.Tag.Lookup("key")
 		switch {
 		case ok:
-			s.bindField(owner, prefix+name, field, value, prefix != "")
+			s.bindField(owner, prefix+name, field, value)
 		case value.Kind() == reflect.Struct:
 			s.bindStruct(owner, prefix, value)
 		}
@@ -137,7 +138,7 @@ func (s *Schema) bindMap(owner, prefix string, v reflect.Value) {
 	}
 }
 
-func (s *Schema) bindField(owner, name string, field reflect.StructField, value reflect.Value, presentDefault bool) {
+func (s *Schema) bindField(owner, name string, field reflect.StructField, value reflect.Value) {
 	fail := func(format string, args ...any) {
 		panic(fmt.Sprintf("config: %s, key %s: ", owner, name) + fmt.Sprintf(format, args...))
 	}
@@ -154,11 +155,15 @@ func (s *Schema) bindField(owner, name string, field reflect.StructField, value 
 	if enum := field.Tag.Get("enum"); enum != "" {
 		k.Enum = strings.Split(enum, ",")
 	}
-	if err := k.classify(field.Type, field.Tag.Get("type")); err != nil {
+	format := field.Tag.Get("type")
+	if format == "" && strings.HasSuffix(name, "_ref") {
+		format = "ref"
+	}
+	if err := k.classify(field.Type, format); err != nil {
 		fail("%v", err)
 	}
-	if presentDefault && k.Default == "" {
-		k.Default = fmt.Sprint(value.Interface())
+	if k.Default == "" && !value.IsZero() {
+		k.Default = k.text()
 	}
 	if k.Default != "" || !k.Required {
 		if err := k.set(k.Default); err != nil {
