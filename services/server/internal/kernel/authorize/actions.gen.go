@@ -341,7 +341,7 @@ var Catalogue = []Spec{
 	{
 		ID: ActionUserRead, Module: "identity", Summary: "Read people and other members",
 		Effect: EffectRead, Callers: []CallerKind{CallerPerson, CallerAgent, CallerApp},
-		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: false,
+		Resource: ResourcePrincipal, Self: false, Level: "", Capability: "", OwnerOnly: false,
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: false,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: true, ActingFor: true, Extension: false,
 		RateLimit: "rl.read", Scope: "identity.read",
@@ -409,7 +409,7 @@ var Catalogue = []Spec{
 	{
 		ID: ActionSessionList, Module: "identity", Summary: "List sessions",
 		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
-		Resource: ResourceSelf, Self: true, Level: "", Capability: "", OwnerOnly: false,
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "session",
@@ -507,7 +507,7 @@ var Catalogue = []Spec{
 	{
 		ID: ActionChannelBehaviorRead, Module: "chat", Summary: "Read how agents behave in a channel",
 		Effect: EffectRead, Callers: []CallerKind{CallerPerson, CallerAgent},
-		Resource: ResourceChannel, Self: false, Level: "trigger", Capability: "", OwnerOnly: false,
+		Resource: ResourceChannel, Self: true, Level: "trigger", Capability: "", OwnerOnly: false,
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: true, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "chat.read",
@@ -544,7 +544,7 @@ var Catalogue = []Spec{
 	{
 		ID: ActionAgentConfigRead, Module: "chat", Summary: "Read the configuration an operator works with",
 		Effect: EffectRead, Callers: []CallerKind{CallerAgent, CallerPerson},
-		Resource: ResourceChannel, Self: false, Level: "manage", Capability: "", OwnerOnly: false,
+		Resource: ResourceChannel, Self: true, Level: "manage", Capability: "", OwnerOnly: false,
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "chat.read",
@@ -586,7 +586,7 @@ var Catalogue = []Spec{
 	{
 		ID: ActionMessageUpdate, Module: "messaging", Summary: "Edit an own message",
 		Effect: EffectWrite, Callers: []CallerKind{CallerPerson, CallerAgent, CallerApp},
-		Resource: ResourceMessage, Self: true, Level: "write", Capability: "", OwnerOnly: false,
+		Resource: ResourceMessage, Self: false, Level: "write", Capability: "", OwnerOnly: false,
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
 		Maintenance: MaintenanceConditional, BeforeSetup: false, ViewAs: false, ActingFor: true, Extension: false,
 		RateLimit: "rl.message", Scope: "messaging.write",
