@@ -15,7 +15,6 @@ type Config struct {
 	ResumeWindow      time.Duration `key:"gateway.resume_window" default:"2m" min:"10s" max:"1h" doc:"How long a lost connection can be taken up again."`
 	RestartSpread     time.Duration `key:"gateway.restart_spread" default:"5s" min:"0s" max:"5m" doc:"Clients of a server that goes down return within this time, at random."`
 	WriteTimeout      time.Duration `key:"gateway.write_timeout" default:"10s" min:"1s" max:"60s" doc:"A write that takes longer closes the connection as too slow."`
-	RevalidateEvery   time.Duration `key:"auth.revalidate_interval" default:"30s" min:"5s" max:"10m" doc:"How often the credential of an open connection is checked again."`
 	TypingTTL         time.Duration `key:"sync.typing_ttl" default:"8s" min:"2s" max:"60s" doc:"How long a typing signal is shown without being renewed."`
 	CoalesceInterval  time.Duration `key:"sync.run_patch_coalesce_interval" default:"150ms" min:"20ms" max:"2s" doc:"Progress of a run leaves at most this often."`
 	AckInterval       time.Duration `key:"agent.ack_persist_interval" default:"1s" min:"100ms" max:"1m" doc:"How often the acknowledged place of an agent is saved."`
@@ -27,7 +26,15 @@ type Config struct {
 	MaxConnections    int           `key:"gateway.max_connections" default:"10000" min:"10" max:"1000000" doc:"Connections of this process."`
 	MaxPerPrincipal   int           `key:"gateway.max_connections_per_principal" default:"10" min:"1" max:"1000" doc:"Connections of one principal without a device."`
 	MaxUnidentified   int           `key:"gateway.max_unidentified_per_ip" default:"200" min:"1" max:"100000" doc:"Connections of one address that have not identified themselves."`
-	MaxDepth          int           `key:"http.max_json_depth" default:"32" min:"8" max:"128" doc:"Nesting of a frame."`
+
+	// The keys of these belong to other packages; the composition root copies the values.
+
+	// RevalidateEvery is how often the credential of an open connection is checked again.
+	RevalidateEvery time.Duration
+	// MaxDepth bounds the nesting of a frame.
+	MaxDepth int
+	// OpsPerMinute and OpsBurst are the numbers of the class rl.gateway_op, as clients are told.
+	OpsPerMinute, OpsBurst int
 }
 
 // heartbeatDeadline is how long a connection may be silent.

@@ -40,6 +40,7 @@ type conn struct {
 	typing      map[ids.ID]time.Time
 	identifying int
 	refused     refusals
+	beats       beats
 
 	mu           gosync.Mutex
 	queue        queue

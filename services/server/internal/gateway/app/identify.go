@@ -260,15 +260,9 @@ func (c *conn) readyAnswer(who actor.Actor, head int64, cursor *int64) map[strin
 		"session_id": c.session, "device_id": idOrNil(device), "sync_epoch": c.gateway.deps.Instance.SyncEpoch, "head_seq": head,
 		"cursor": start, "catchup": catchUp, "permission_version": c.permissionVersion(), "credentials_expire_at": timeOrNil(who.CredentialExpiresAt),
 		"resume_window_ms": cfg.ResumeWindow.Milliseconds(),
-		"limits":           map[string]any{"focus_threads": maxFocus, "op_rate": opsPerMinute, "op_burst": opsBurst},
+		"limits":           map[string]any{"focus_threads": maxFocus, "op_rate": cfg.OpsPerMinute, "op_burst": cfg.OpsBurst},
 	}
 }
-
-// The numbers of the class rl.gateway_op, as clients are told.
-const (
-	opsPerMinute = 600
-	opsBurst     = 60
-)
 
 // permissionVersion is that of the rights the connection begins with.
 func (c *conn) permissionVersion() int64 {

@@ -170,15 +170,17 @@ const (
 // limited takes a token for the frame. Heartbeats have a bound of their own, so a client
 // that floods can still show that it lives.
 func (c *conn) limited(f domain.Frame) (bool, error) {
-	class := "rl.gateway_op"
+	var ok bool
+	var after time.Duration
+	now := c.gateway.deps.Clock.Now()
 	if f.Op == "heartbeat" {
-		class = "rl.gateway_heartbeat"
+		ok, after = c.beats.take(now), time.Second
+	} else {
+		ok, after = c.gateway.deps.Limiter.Take("rl.gateway_op", c.limitKey())
 	}
-	ok, after := c.gateway.deps.Limiter.Take(class, c.limitKey())
 	if ok {
 		return false, nil
 	}
-	now := c.gateway.deps.Clock.Now()
 	if now.Sub(c.refused.since) > refusalWindow {
 		c.refused = refusals{since: now}
 	}
@@ -189,6 +191,28 @@ func (c *conn) limited(f domain.Frame) (bool, error) {
 	}
 	c.sendError(f.ID, f.Op, errs.New(errs.CodeRateLimited, "Too many frames. Wait before the next.").WithRetryAfter(after))
 	return true, nil
+}
+
+// beats allows one heartbeat per second, and a few at once for a client that has just come
+// back from sleep.
+type beats struct {
+	tokens float64
+	at     time.Time
+}
+
+const maxBeats = 5
+
+func (b *beats) take(now time.Time) bool {
+	if b.at.IsZero() {
+		b.tokens = maxBeats
+	}
+	b.tokens = min(maxBeats, b.tokens+now.Sub(b.at).Seconds())
+	b.at = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
 }
 
 // limitKey tells connections apart; a pointer would be reused.
