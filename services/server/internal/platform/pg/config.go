@@ -129,9 +129,12 @@ func (c Config) ConnString() string {
 	if c.SSLRootCert != "" {
 		query.Set("sslrootcert", c.SSLRootCert)
 	}
-	u.RawQuery = query.Encode()
+	u.RawQuery = encodeQuery(query)
 	return u.String()
 }
+
+// encodeQuery escapes spaces the one way that every reader of such addresses understands.
+func encodeQuery(q url.Values) string { return strings.ReplaceAll(q.Encode(), "+", "%20") }
 
 func (c Config) sslMode() string {
 	if c.SSLMode != "auto" && c.SSLMode != "" {

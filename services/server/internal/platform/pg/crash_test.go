@@ -77,14 +77,13 @@ func TestConfirmedCommitsSurviveKilledBackends(t *testing.T) {
 	for round := range 3 {
 		before := size()
 		eventually(t, "commits are confirmed", func() bool { return size() > before+50 })
-		conn, err := b.db.Pool.Acquire(context.Background())
-		if err != nil {
+		var pid uint32
+		eventually(t, "a backend to kill", func() bool {
+			return b.db.Pool.QueryRow(context.Background(), "SELECT pg_backend_pid()").Scan(&pid) == nil
+		})
+		if err := b.db.Cluster.KillBackend(pid); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if err := b.db.Cluster.KillBackend(conn.Conn().PgConn().PID()); err != nil {
-			t.Fatal(err)
-		}
-		conn.Release()
 		eventually(t, "the server has recovered", func() bool { return b.db.Pool.Ping(context.Background()) == nil })
 	}
 	before := size()

@@ -112,7 +112,7 @@ func (e *Embedded) Port() int { return e.cfg.port() }
 // AdminDSN connects as superuser to the database postgres. It holds the password.
 func (e *Embedded) AdminDSN() string {
 	query := url.Values{"host": {e.socketDir}, "port": {strconv.Itoa(e.Port())}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(bootstrapUser, e.password), Path: "/postgres", RawQuery: query.Encode()}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(bootstrapUser, e.password), Path: "/postgres", RawQuery: encodeQuery(query)}
 	return u.String()
 }
 

@@ -60,6 +60,7 @@ const (
 	stateReadOnly       = "25006"
 	stateUnique         = "23505"
 	stateTooManyClients = "53300"
+	stateUnsupported    = "0A000"
 )
 
 // State is the SQLSTATE of the server's error in the chain, empty without one.
@@ -159,6 +160,12 @@ func retryOf(err error) retryKind {
 	switch State(err) {
 	case stateDeadlock:
 		return retryLock
+	case stateUnsupported:
+		// A step of the schema changed what a prepared statement returns; the driver has
+		// forgotten the statement and prepares it anew.
+		if strings.Contains(err.Error(), "cached plan must not change result type") {
+			return retryLock
+		}
 	case stateLockTimeout:
 		if errors.As(err, &final) {
 			return retryNone

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 const schema = `
 	CREATE TABLE things (id uuid PRIMARY KEY, name text NOT NULL CONSTRAINT things_name_unique UNIQUE, n bigint NOT NULL DEFAULT 0);
-	CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL);
+	CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL) WITH (fillfactor = 10);
 	INSERT INTO counters VALUES ('a', 0), ('b', 0)`
 
 // bundle is a database with two small tables and a registry that is still open.

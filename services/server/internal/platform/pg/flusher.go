@@ -19,6 +19,9 @@ import (
 // is transactional, so a synchronous standby is waited for as well.
 const flushStatement = "SELECT pg_logical_emit_message(true, 'bothy.flush', '')"
 
+// idleCheck is the pause between two signs of life of an idle flusher.
+const idleCheck = time.Second
+
 var (
 	errFlusherDown       = errors.New("the flush connection is down")
 	errGenerationChanged = errors.New("the flush connection has been replaced meanwhile")
@@ -141,14 +144,23 @@ func (f *Flusher) join(generation uint64) (*flushGroup, error) {
 // under the generation from before it.
 func (f *Flusher) ready(ctx context.Context) error {
 	for {
+		if err := f.up(ctx); err != nil {
+			return err
+		}
+		if err := f.Wait(ctx, f.Generation()); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// up waits until the flusher is connected.
+func (f *Flusher) up(ctx context.Context) error {
+	for {
 		f.mu.Lock()
-		connected, generation, changed := f.connected, f.generation, f.changed
+		connected, changed := f.connected, f.changed
 		f.mu.Unlock()
 		if connected {
-			if err := f.Wait(ctx, generation); err == nil || ctx.Err() != nil {
-				return err
-			}
-			continue
+			return nil
 		}
 		select {
 		case <-changed:
@@ -176,21 +188,27 @@ func (f *Flusher) run(ctx context.Context, conn *pgx.Conn) {
 }
 
 // serve flushes group after group; one statement is in flight at a time, and what arrives
-// meanwhile forms the next group.
+// meanwhile forms the next group. While nothing arrives it asks for a sign of life, so a
+// lost connection is found before a commit depends on it.
 func (f *Flusher) serve(ctx context.Context, conn *pgx.Conn) error {
+	idle := time.NewTicker(idleCheck)
+	defer idle.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-idle.C:
+			if err := f.ask(ctx, conn); err != nil {
+				return err
+			}
+			continue
 		case <-f.wake:
 		}
 		group := f.take()
 		if group == nil {
 			continue
 		}
-		flushCtx, cancel := context.WithTimeout(ctx, f.timeout)
-		_, err := conn.Exec(flushCtx, flushStatement)
-		cancel()
+		err := f.flush(ctx, conn)
 		group.err = err
 		if err == nil {
 			f.flushes.Add(1)
@@ -202,6 +220,19 @@ func (f *Flusher) serve(ctx context.Context, conn *pgx.Conn) error {
 		close(group.done)
 		return err
 	}
+}
+
+func (f *Flusher) flush(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	_, err := conn.Exec(ctx, flushStatement)
+	return err
+}
+
+func (f *Flusher) ask(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	return conn.Ping(ctx)
 }
 
 func (f *Flusher) take() *flushGroup {

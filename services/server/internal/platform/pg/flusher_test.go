@@ -147,6 +147,53 @@ func TestAFlushTakesNoLongerThanAllowed(t *testing.T) {
 	}
 }
 
+func TestAViewWaitsForWhatItMayHaveSeen(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.WithFsync(), pgtest.WithConfig(func(c *pg.Config) { c.FlushTimeout = 500 * time.Millisecond }))
+	units := b.units()
+	read := func() error {
+		return units.View(context.Background(), func(ctx context.Context) error {
+			_, err := b.db.Querier(ctx).Exec(ctx, "SELECT * FROM things")
+			return err
+		})
+	}
+	before := b.db.Flusher().Flushes()
+	if err := read(); err != nil || b.db.Flusher().Flushes() != before {
+		t.Errorf("a view without unflushed commits flushed, %v", err)
+	}
+	pid := b.db.Count(t, "SELECT pid FROM pg_stat_activity WHERE application_name = 'bothy-flush'")
+	resume := b.db.Cluster.Freeze(t, uint32(pid))
+	done := make(chan error, 1)
+	go func() {
+		done <- units.Do(context.Background(), func(ctx context.Context) error { return insert(ctx, "a") })
+	}()
+	eventually(t, "the commit is visible", func() bool { return b.things(t) == 1 })
+	if err := read(); pg.CauseOf(err) != pg.CauseOutcomeUnknown && pg.CauseOf(err) != pg.CauseDependency {
+		t.Errorf("a view of an unflushed commit gave %v", err)
+	}
+	if err := <-done; pg.CauseOf(err) != pg.CauseOutcomeUnknown {
+		t.Errorf("the unit gave %v", err)
+	}
+	resume()
+	// The unit has ended without a proof, so the next view brings it.
+	eventually(t, "a view succeeds", func() bool { return read() == nil })
+	before = b.db.Flusher().Flushes()
+	if err := read(); err != nil || b.db.Flusher().Flushes() != before {
+		t.Errorf("the doubt was not settled, %v", err)
+	}
+}
+
+func TestAnIdleFlusherNoticesItsLoss(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old := b.db.Barrier().Generation()
+	terminate(t, b, "bothy-flush")
+	eventually(t, "a new generation", func() bool { return b.db.Barrier().Generation() > old })
+	if err := b.units().Do(context.Background(), func(ctx context.Context) error { return insert(ctx, "a") }); err != nil {
+		t.Errorf("a unit after the loss gave %v", err)
+	}
+}
+
 // terminate ends the backends with an application name.
 func terminate(t testing.TB, b *bundle, app string) {
 	t.Helper()
@@ -160,7 +207,7 @@ func BenchmarkUnit16Writers(b *testing.B) {
 	for _, mode := range []string{pg.CommitGroupFlush, pg.CommitSynchronous} {
 		for _, counter := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/counter=%t", mode, counter), func(b *testing.B) {
-				s := setup(b, pgtest.WithFsync(), pgtest.WithConfig(func(c *pg.Config) { c.MaxConns, c.CommitMode = 16, mode }))
+				s := setup(b, pgtest.WithCluster(pgtest.ClusterOptions{Durable: true, OnDisk: true}), pgtest.WithConfig(func(c *pg.Config) { c.MaxConns, c.CommitMode = 16, mode }))
 				units := s.units()
 				b.SetParallelism(8) // Times two processors.
 				b.ResetTimer()

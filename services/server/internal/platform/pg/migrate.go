@@ -25,6 +25,18 @@ const (
 	lockRetries = 5
 )
 
+// restrictVersions leaves the role of the server the right to read which steps are applied.
+const restrictVersions = `
+	DO $$ BEGIN
+		IF to_regclass('goose_db_version') IS NOT NULL AND EXISTS (SELECT FROM pg_roles WHERE rolname = 'bothy_app') THEN
+			REVOKE ALL ON goose_db_version FROM bothy_app;
+			GRANT SELECT ON goose_db_version TO bothy_app;
+			IF to_regclass('goose_db_version_id_seq') IS NOT NULL THEN
+				REVOKE ALL ON SEQUENCE goose_db_version_id_seq FROM bothy_app;
+			END IF;
+		END IF;
+	END $$`
+
 // MigrateConfig says what to bring up to date and how.
 type MigrateConfig struct {
 	// DSN connects as the owner of the objects.
@@ -69,14 +81,17 @@ func Migrate(ctx context.Context, cfg MigrateConfig) ([]string, error) {
 			return applied, err
 		}
 	}
-	if cfg.After == nil {
-		return applied, nil
-	}
 	direct, err := pgx.ConnectConfig(ctx, conn)
 	if err != nil {
 		return applied, fmt.Errorf("connect behind the last step: %w", err)
 	}
 	defer closeConn(direct)
+	if _, err := direct.Exec(ctx, restrictVersions); err != nil {
+		return applied, fmt.Errorf("restrict the table of versions: %w", err)
+	}
+	if cfg.After == nil {
+		return applied, nil
+	}
 	if err := cfg.After(ctx, direct); err != nil {
 		return applied, fmt.Errorf("behind the last step: %w", err)
 	}

@@ -87,7 +87,7 @@ func TestValidateMigrationsNamesFaults(t *testing.T) {
 func TestBootstrapIsRepeatable(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	cluster, err := pgtest.StartCluster(ctx, false)
+	cluster, err := pgtest.StartCluster(ctx, pgtest.ClusterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTheServersRoleOwnsNothing(t *testing.T) {
 	if err := run("INSERT INTO a VALUES (1)"); err != nil {
 		t.Errorf("writing rows: %v", err)
 	}
-	for _, sql := range []string{"CREATE TABLE mine (id int)", "DROP TABLE a", "TRUNCATE a", "CREATE SCHEMA mine"} {
+	for _, sql := range []string{"DELETE FROM goose_db_version", "CREATE TABLE mine (id int)", "DROP TABLE a", "TRUNCATE a", "CREATE SCHEMA mine"} {
 		if err := run(sql); pg.State(err) != "42501" {
 			t.Errorf("%s gave %v", sql, err)
 		}

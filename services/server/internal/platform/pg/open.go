@@ -29,9 +29,11 @@ type DB struct {
 	pool    *pgxpool.Pool
 	flusher *Flusher // nil with synchronous commits
 	barrier flush.Barrier
-	// unflushed counts units between COMMIT and flush: reads may see them already.
-	unflushed atomic.Int64
-	closeOnce sync.Once
+	// unflushed counts units between COMMIT and flush: reads may see them already. doubts
+	// counts units whose flush was never proved; settled is the count that a later flush
+	// has covered.
+	unflushed, doubts, settled atomic.Int64
+	closeOnce                  sync.Once
 }
 
 // Open connects flusher and pool and checks that the server keeps what it confirms. Close
@@ -107,6 +109,25 @@ func (db *DB) Close() {
 	})
 }
 
+// mayShowUnflushed reports whether a read may have seen what is not durable yet, as far as
+// this process knows.
+func (db *DB) mayShowUnflushed() bool {
+	return db.unflushed.Load() > 0 || db.doubts.Load() > db.settled.Load()
+}
+
+// await waits on the barrier. A success covers every earlier commit, also those that were
+// given up on; a failure leaves one more in doubt.
+func (db *DB) await(ctx context.Context, generation uint64) error {
+	covered := db.doubts.Load()
+	if err := db.barrier.Wait(ctx, generation); err != nil {
+		db.doubts.Add(1)
+		return err
+	}
+	for old := db.settled.Load(); old < covered && !db.settled.CompareAndSwap(old, covered); old = db.settled.Load() {
+	}
+	return nil
+}
+
 func (db *DB) ping(ctx context.Context) error {
 	conn, err := db.acquire(ctx)
 	if err != nil {
@@ -135,6 +156,16 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		return nil, unavailable(CauseDeadline, err)
 	}
 	return nil, unavailable(CauseDependency, err)
+}
+
+// flusherUp refuses work whose durability could not be proved, after a short wait.
+func (db *DB) flusherUp(ctx context.Context) error {
+	if db.flusher == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, db.cfg.AcquireTimeout)
+	defer cancel()
+	return db.flusher.up(ctx)
 }
 
 func (db *DB) openPool(ctx context.Context, synchronous bool, appName string, maxConns int32) (*pgxpool.Pool, error) {

@@ -103,6 +103,9 @@ func (u *unit) acquire(ctx context.Context) error {
 		return err
 	}
 	u.conn = conn
+	if err := u.units.db.flusherUp(ctx); err != nil {
+		return err
+	}
 	u.generation = u.units.db.barrier.Generation()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
@@ -72,14 +73,14 @@ func (s *Units) View(ctx context.Context, fn func(ctx context.Context) error, op
 	if err := u.outcome(fn(ctx)); err != nil {
 		return translate(err)
 	}
-	unflushed := s.db.unflushed.Load() > 0
+	unflushed := s.db.mayShowUnflushed()
 	if err := u.commit(ctx); err != nil {
-		return err
+		return translate(err)
 	}
 	if u.generation == 0 || !unflushed && !s.cfg.SharedDatabase {
 		return nil
 	}
-	return s.db.barrier.Wait(ctx, u.generation)
+	return s.db.await(ctx, u.generation)
 }
 
 // repeat runs a unit again after a deadlock, a lock timeout or stale rights. The unit has
@@ -92,6 +93,7 @@ func (s *Units) repeat(ctx context.Context, run func() error) error {
 			if locks++; locks > s.db.cfg.TxRetryMax {
 				return unavailable(CauseRetries, err)
 			}
+			yieldLocks(ctx, locks)
 		case retryRights:
 			if rights++; rights > rightsRetryMax {
 				return unavailable(CauseRetries, err)
@@ -102,6 +104,17 @@ func (s *Units) repeat(ctx context.Context, run func() error) error {
 		if ctx.Err() != nil {
 			return unavailable(CauseDeadline, errors.Join(ctx.Err(), err))
 		}
+	}
+}
+
+// yieldLocks lets the other side of a deadlock take the lock it waits for: a victim that
+// comes back at once takes it first and meets the same deadlock again.
+func yieldLocks(ctx context.Context, attempt int) {
+	pause := time.NewTimer(time.Duration(attempt) * (5*time.Millisecond + rand.N(15*time.Millisecond)))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -116,13 +129,16 @@ func (s *Units) runOnce(ctx context.Context, fn func(ctx context.Context) error,
 	s.db.unflushed.Add(1)
 	defer s.db.unflushed.Add(-1)
 	if err := u.commit(ctx); err != nil {
+		if CauseOf(err) == CauseOutcomeUnknown {
+			s.db.doubts.Add(1)
+		}
 		return err
 	}
 	u.phase = txn.PhaseDone
 	if u.generation == 0 {
 		return nil // No statement ran, so there is nothing to wait for.
 	}
-	return s.db.barrier.Wait(ctx, u.generation)
+	return s.db.await(ctx, u.generation)
 }
 
 // phases runs everything between begin and commit, in the order that fixes the order of

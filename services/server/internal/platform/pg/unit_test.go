@@ -198,7 +198,7 @@ func TestLateChangeOfRights(t *testing.T) {
 
 func TestADeadlockIsRepeated(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setup(t, pgtest.WithConfig(func(c *pg.Config) { c.LockTimeout = 20 * time.Second }))
 	units := b.units()
 	attempts := make(chan struct{}, 16)
 	meet := make(chan struct{})

@@ -56,9 +56,16 @@ type Cluster struct {
 	exit chan struct{}
 }
 
-// StartCluster makes and starts a cluster below a temporary folder. With durable it writes
-// to disk like a production server, otherwise it is as fast as possible. Stop removes it.
-func StartCluster(ctx context.Context, durable bool) (*Cluster, error) {
+// ClusterOptions says what a cluster is for. The zero value is as fast as possible.
+type ClusterOptions struct {
+	// Durable keeps the settings that make a commit survive a crash of the server.
+	Durable bool
+	// OnDisk avoids memory file systems, where flushing costs nothing: for measurements.
+	OnDisk bool
+}
+
+// StartCluster makes and starts a cluster below a temporary folder. Stop removes it.
+func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	user, err := pg.FindOSUser("")
 	if err != nil {
 		return nil, err
@@ -67,13 +74,13 @@ func StartCluster(ctx context.Context, durable bool) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeFolder(user)
+	dir, err := makeFolder(user, o.OnDisk)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{DSN: "host=" + dir + " user=postgres dbname=postgres", dir: dir, user: user}
 	extra := fastSettings
-	if durable {
+	if o.Durable {
 		extra = durableSettings
 	}
 	c.settings = slices.Concat(commonSettings, extra)
@@ -92,11 +99,13 @@ func StartCluster(ctx context.Context, durable bool) (*Cluster, error) {
 }
 
 // makeFolder prefers memory to disk and removes what processes that are gone left behind.
-func makeFolder(user pg.OSUser) (string, error) {
+func makeFolder(user pg.OSUser, onDisk bool) (string, error) {
 	base := os.TempDir()
 	if probe, err := os.MkdirTemp("/dev/shm", "bothy-probe-"); err == nil {
 		_ = os.Remove(probe)
-		base = "/dev/shm"
+		if !onDisk {
+			base = "/dev/shm"
+		}
 	}
 	sweep(base)
 	dir, err := os.MkdirTemp(base, fmt.Sprintf("bothy-pgtest-%d-", os.Getpid()))

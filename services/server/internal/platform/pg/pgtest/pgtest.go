@@ -39,7 +39,7 @@ import (
 )
 
 // templateVersion enters the hash of the template; it changes with what prepare does.
-const templateVersion = "1"
+const templateVersion = "2"
 
 // DB is the database of one test.
 type DB struct {
@@ -53,7 +53,7 @@ type DB struct {
 }
 
 type options struct {
-	durable bool
+	cluster *ClusterOptions // of an own cluster; nil for the shared one
 	asApp   bool
 	all     bool
 	steps   []string
@@ -66,7 +66,10 @@ type Option func(*options)
 
 // WithFsync gives the test a cluster of its own that writes to disk like a production
 // server and may be killed and restarted.
-func WithFsync() Option { return func(o *options) { o.durable = true } }
+func WithFsync() Option { return WithCluster(ClusterOptions{Durable: true}) }
+
+// WithCluster gives the test a cluster of its own.
+func WithCluster(c ClusterOptions) Option { return func(o *options) { o.cluster = &c } }
 
 // WithMigrations applies only steps whose file names begin with one of the prefixes, for
 // example "0001" or "0001_instance". Without a prefix no step is applied.
@@ -94,9 +97,11 @@ func New(t testing.TB, opts ...Option) *DB {
 	}
 	ctx := context.Background()
 	db := &DB{}
-	admin := sharedDSN(t)
-	if o.durable {
-		db.Cluster = ownCluster(t)
+	admin := ""
+	if o.cluster == nil {
+		admin = sharedDSN(t)
+	} else {
+		db.Cluster = ownCluster(t, *o.cluster)
 		admin = db.Cluster.DSN
 	}
 	files, err := selectSteps(o)
@@ -127,7 +132,7 @@ func (db *DB) open(t testing.TB, owner string, o options) {
 	t.Helper()
 	cfg := pg.Default()
 	cfg.DSN, cfg.MaxConns = db.DSN, 8
-	cfg.AllowUnsafe = !o.durable
+	cfg.AllowUnsafe = o.cluster == nil || !o.cluster.Durable
 	for _, change := range o.config {
 		change(&cfg)
 	}
@@ -194,7 +199,7 @@ func sharedDSN(t testing.TB) string {
 			return
 		}
 		var c *Cluster
-		if c, shared.err = StartCluster(context.Background(), false); shared.err == nil {
+		if c, shared.err = StartCluster(context.Background(), ClusterOptions{}); shared.err == nil {
 			shared.dsn = c.DSN
 		}
 	})
@@ -204,9 +209,9 @@ func sharedDSN(t testing.TB) string {
 	return shared.dsn
 }
 
-func ownCluster(t testing.TB) *Cluster {
+func ownCluster(t testing.TB, o ClusterOptions) *Cluster {
 	t.Helper()
-	c, err := StartCluster(context.Background(), true)
+	c, err := StartCluster(context.Background(), o)
 	if err != nil {
 		t.Fatalf("pgtest: start the cluster: %v", err)
 	}

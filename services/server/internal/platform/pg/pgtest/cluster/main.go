@@ -36,7 +36,7 @@ func run(args []string) (int, error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := pgtest.StartCluster(ctx, false)
+	c, err := pgtest.StartCluster(ctx, pgtest.ClusterOptions{})
 	if err != nil {
 		return 1, err
 	}
