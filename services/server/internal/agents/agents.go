@@ -27,6 +27,10 @@ type Agent struct {
 	HolderID      ids.ID
 	ToolClass     string
 	MaxConcurrent int
+	// AllowedModels are the models a run may name; empty for any.
+	AllowedModels []string
+	// SteersFollowups says that the adapter takes further orders up in the middle of a turn.
+	SteersFollowups bool
 	// MaxTriggerAge is how old an order may be when it is delivered; zero means the
 	// default of the installation.
 	MaxTriggerAge    time.Duration
