@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
@@ -170,15 +169,6 @@ func TestProfileFields(t *testing.T) {
 		if (c.fault == FaultNone) != c.ok {
 			t.Errorf("%s: %q", name, c.fault)
 		}
-	}
-}
-
-func TestScopes(t *testing.T) {
-	if bad := UnusableScopes(actor.KindAgent, []string{"runs.write", "identity.admin", "nonsense"}); len(bad) != 2 {
-		t.Errorf("an agent can hold %v", bad)
-	}
-	if bad := UnusableScopes(actor.KindPerson, Scopes(actor.KindPerson)); len(bad) != 0 {
-		t.Errorf("people cannot hold %v", bad)
 	}
 }
 

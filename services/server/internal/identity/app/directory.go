@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"strings"
+
+	"github.com/OWNER/bothy/services/server/internal/identity"
+	"github.com/OWNER/bothy/services/server/internal/instance"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+var allKinds = []actor.Kind{actor.KindPerson, actor.KindAgent, actor.KindApp}
+
+// Shown is an account with what the caller may see of it.
+type Shown struct {
+	Account
+	// ShowEmail says that the address may be shown; ShowAdmin the same of the last login.
+	ShowEmail, ShowAdmin bool
+}
+
+// viewer is how a caller sees the directory.
+type viewer struct {
+	who         actor.Actor
+	owner       bool
+	emailForAll bool
+}
+
+func (s *Service) viewer(ctx context.Context) (viewer, error) {
+	who := actor.From(ctx)
+	visible, err := s.Settings.Bool(ctx, instance.SettingEmailVisible)
+	return viewer{who: who, owner: who.Owner && who.IsSession(), emailForAll: visible}, err
+}
+
+func (v viewer) show(a Account) Shown {
+	return Shown{Account: a, ShowEmail: v.owner || v.emailForAll || a.ID == v.who.ID, ShowAdmin: v.owner}
+}
+
+// limited reports whether the caller sees only members she shares a place with; full
+// members see everybody.
+func (v viewer) limited() bool { return v.who.Kind != actor.KindPerson || v.who.Guest }
+
+// ListUsersInput selects people.
+type ListUsersInput struct {
+	Status       identity.Status
+	Owner, Guest *bool
+	Query        string
+	// After is the handle of the last person of the page before.
+	After string
+	Limit int
+}
+
+// ListUsers gives people by handle, and the handle to go on behind; empty at the end.
+func (s *Service) ListUsers(ctx context.Context, in ListUsersInput) ([]Shown, string, error) {
+	if _, err := s.Authorizer.Scope(ctx, authorize.ActionUserRead); err != nil {
+		return nil, "", err
+	}
+	if in.Status == "" {
+		in.Status = identity.StatusActive
+	}
+	list, err := s.Store.ListAccounts(ctx, AccountFilter{
+		Kinds: []actor.Kind{actor.KindPerson}, Status: in.Status, Owner: in.Owner, Guest: in.Guest,
+		Query: strings.ToLower(in.Query), After: in.After, Limit: in.Limit + 1,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	next := ""
+	if len(list) > in.Limit {
+		list = list[:in.Limit]
+		next = list[in.Limit-1].Handle
+	}
+	shown, err := s.show(ctx, list)
+	return shown, next, err
+}
+
+// SearchDirectory finds active members by handle and name, best match first.
+func (s *Service) SearchDirectory(ctx context.Context, query string, kinds []actor.Kind, limit int) ([]Shown, error) {
+	if _, err := s.Authorizer.Scope(ctx, authorize.ActionUserRead); err != nil {
+		return nil, err
+	}
+	if len(kinds) == 0 {
+		kinds = allKinds
+	}
+	list, err := s.Store.SearchAccounts(ctx, strings.ToLower(strings.TrimPrefix(query, "@")), kinds, limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.show(ctx, list)
+}
+
+// User reads a person; Member reads a principal of any kind.
+func (s *Service) User(ctx context.Context, id ids.ID) (Shown, error) {
+	shown, err := s.Member(ctx, id)
+	if err == nil && shown.Person == nil {
+		return Shown{}, errs.NotFound()
+	}
+	return shown, err
+}
+
+// Member reads a principal of any kind.
+func (s *Service) Member(ctx context.Context, id ids.ID) (Shown, error) {
+	a, err := s.account(ctx, id)
+	if err != nil {
+		return Shown{}, err
+	}
+	if err := s.Authorizer.Authorize(ctx, authorize.ActionUserRead, onPrincipal(id)); err != nil {
+		return Shown{}, hidden(err)
+	}
+	v, err := s.viewer(ctx)
+	return v.show(a), err
+}
+
+// show keeps what the caller may see. For full members that is everything; for guests,
+// agents and apps the authorizer decides about each.
+func (s *Service) show(ctx context.Context, list []Account) ([]Shown, error) {
+	v, err := s.viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]Shown, 0, len(list))
+	for _, a := range list {
+		if v.limited() && a.ID != v.who.ID {
+			ok, err := s.Authorizer.Allowed(ctx, authorize.ActionUserRead, onPrincipal(a.ID))
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+		}
+		shown = append(shown, v.show(a))
+	}
+	return shown, nil
+}
+
+// ByID implements identity.Directory.
+func (s *Service) ByID(ctx context.Context, principals []ids.ID) (map[ids.ID]identity.Principal, error) {
+	if len(principals) == 0 {
+		return map[ids.ID]identity.Principal{}, nil
+	}
+	list, err := s.Store.AccountsByID(ctx, principals)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[ids.ID]identity.Principal, len(list))
+	for _, a := range list {
+		found[a.ID] = a.Principal()
+	}
+	return found, nil
+}
+
+// formerHandlesMax bounds how many handles of one call are looked up among former ones.
+const formerHandlesMax = 20
+
+// ByHandle implements identity.Directory. A handle that somebody gave up and still holds
+// leads to her.
+func (s *Service) ByHandle(ctx context.Context, handles []string) (map[string]identity.Principal, error) {
+	found := make(map[string]identity.Principal, len(handles))
+	if len(handles) == 0 {
+		return found, nil
+	}
+	list, err := s.Store.AccountsByHandle(ctx, handles)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		found[a.Handle] = a.Principal()
+	}
+	looked := 0
+	for _, handle := range handles {
+		if _, ok := found[handle]; ok || looked >= formerHandlesMax {
+			continue
+		}
+		looked++
+		id, _, ok, err := s.Store.HandleHolder(ctx, handle, s.now(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		a, err := s.account(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		found[handle] = a.Principal()
+	}
+	return found, nil
+}
+
+// Visible implements identity.Directory.
+func (s *Service) Visible(ctx context.Context, limit int) ([]identity.Principal, bool, error) {
+	list, err := s.Store.ListAccounts(ctx, AccountFilter{Kinds: allKinds, Status: identity.StatusActive, Limit: limit + 1})
+	if err != nil {
+		return nil, false, err
+	}
+	complete := len(list) <= limit
+	if !complete {
+		list = list[:limit]
+	}
+	shown, err := s.show(ctx, list)
+	if err != nil {
+		return nil, false, err
+	}
+	out := make([]identity.Principal, len(shown))
+	for i, a := range shown {
+		out[i] = a.Principal()
+	}
+	return out, complete, nil
+}

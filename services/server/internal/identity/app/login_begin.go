@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"slices"
+
+	"github.com/OWNER/bothy/services/server/internal/identity"
+	"github.com/OWNER/bothy/services/server/internal/identity/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// maxAttempts is how many wrong proofs a flow takes.
+const maxAttempts = 5
+
+// ProofInput is a DPoP proof as a request without an access token shows it.
+type ProofInput struct{ Compact, Method, URL string }
+
+func (p ProofInput) request() domain.ProofRequest {
+	return domain.ProofRequest{Method: p.Method, URL: p.URL}
+}
+
+// BeginLoginInput begins a login.
+type BeginLoginInput struct {
+	Proof  ProofInput
+	Driver string
+	// Code is for enrollment alone.
+	Code   string
+	Device DeviceInfo
+}
+
+// BegunLogin is a flow to be completed with the same key.
+type BegunLogin struct {
+	Flow Flow
+	// The rest is set for enrollment: what the code is for, and for whom.
+	Purpose             domain.CodePurpose
+	Handle, DisplayName string
+	Methods             []string
+}
+
+// BeginLogin makes a flow that is bound to the key of the proof. It never tells whether a
+// name exists; a wrong code is login_failed.
+func (s *Service) BeginLogin(ctx context.Context, in BeginLoginInput) (BegunLogin, error) {
+	if err := s.Authorizer.Authorize(ctx, authorize.ActionAuthLoginBegin, authorize.Resource{Kind: authorize.ResourceNone}); err != nil {
+		return BegunLogin{}, err
+	}
+	if err := in.validate(); err != nil {
+		return BegunLogin{}, err
+	}
+	proof, err := s.Proofs.Verify(in.Proof.Compact, in.Proof.request())
+	if err != nil {
+		return BegunLogin{}, err
+	}
+	now := s.now(ctx)
+	begun := BegunLogin{Flow: Flow{
+		ID: ids.NewAt(now), Driver: in.Driver, Purpose: purposeLogin, JKT: proof.JKT, Device: in.Device,
+		State: flowOpen, CreatedAt: now, ExpiresAt: now.Add(s.cfg.LoginFlowTTL),
+	}}
+	if in.Driver == DriverEnrollment {
+		if err := s.beginEnrollment(ctx, in.Code, &begun); err != nil {
+			return BegunLogin{}, err
+		}
+	}
+	return begun, s.Units.Do(ctx, func(ctx context.Context) error { return s.Store.InsertFlow(ctx, begun.Flow) })
+}
+
+func (in BeginLoginInput) validate() error {
+	var v errs.Validation
+	if in.Driver != DriverLocal && in.Driver != DriverEnrollment {
+		v.Add("/driver", "unknown", "Use one of the login options of the discovery document.")
+	}
+	if (in.Driver == DriverEnrollment) != (in.Code != "") {
+		v.Add("/code", "mismatch", "A code goes with the driver enrollment, and only with it.")
+	}
+	in.Device.validate(&v)
+	return v.Err()
+}
+
+var (
+	platforms = []string{"web", "ios", "android", "macos", "windows", "linux", "other"}
+	clients   = []string{"app", "console", "cli"}
+)
+
+func (d DeviceInfo) validate(v *errs.Validation) {
+	addFault(v, "/device/name", domain.CheckName(d.Name, domain.DeviceNameMax))
+	addFault(v, "/device/client_version", domain.CheckOptional(d.ClientVersion, domain.VersionTextMax))
+	if !slices.Contains(platforms, d.Platform) {
+		v.Add("/device/platform", "unknown", "This is no known platform.")
+	}
+	if !slices.Contains(clients, d.Client) {
+		v.Add("/device/client", "unknown", "This is no known client.")
+	}
+}
+
+// addFault notes a fault of the domain, when there is one.
+func addFault(v *errs.Validation, pointer string, f domain.Fault) {
+	if f != domain.FaultNone {
+		v.Add(pointer, string(f), faultText(f))
+	}
+}
+
+func faultText(f domain.Fault) string {
+	switch f {
+	case domain.FaultTooShort:
+		return "Use more characters."
+	case domain.FaultTooLong:
+		return "Use fewer characters."
+	case domain.FaultCommon:
+		return "Many people use this or something like it. Take something that is yours alone."
+	case domain.FaultContext:
+		return "Leave out your name, your address, the product and the instance."
+	case domain.FaultReserved:
+		return "This name has a meaning of its own. Take another."
+	case "empty":
+		return "Write something."
+	default:
+		return "Some characters or the form are not allowed here."
+	}
+}
+
+// beginEnrollment finds whom a code is for.
+func (s *Service) beginEnrollment(ctx context.Context, text string, begun *BegunLogin) error {
+	hash, err := domain.ParseEnrollmentCode(text)
+	if err != nil {
+		return s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, ids.ID{}, DriverEnrollment)
+	}
+	code, found, err := s.Store.CodeByHash(ctx, hash)
+	if err != nil {
+		return err
+	}
+	if !found || !code.Open(s.now(ctx)) || code.Status != identity.StatusActive {
+		return s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, code.PrincipalID, DriverEnrollment)
+	}
+	device, known, err := s.Store.DeviceByKey(ctx, begun.Flow.JKT)
+	if err != nil {
+		return err
+	}
+	if known && device.PrincipalID != code.PrincipalID {
+		return errDeviceKeyInUse()
+	}
+	begun.Flow.PrincipalID, begun.Flow.EnrollmentCodeID = code.PrincipalID, code.ID
+	begun.Purpose, begun.Handle, begun.DisplayName = code.Purpose, code.Handle, code.DisplayName
+	begun.Methods = []string{methodPassword}
+	return nil
+}
+
+// refuseLogin is the one answer to every failed proof of a person. Who was meant, if
+// anybody, stands in the audit log alone.
+func (s *Service) refuseLogin(ctx context.Context, action authorize.Action, principal ids.ID, driver string) error {
+	e := auditing.Entry{Action: string(action), Reason: "login_failed", Details: map[string]any{}}
+	if action != authorize.ActionAuthStepUp {
+		e.Details["driver"] = driver
+	}
+	if !principal.IsZero() {
+		e.ResourceKind, e.ResourceID = string(authorize.ResourcePrincipal), principal
+	}
+	s.Audit.Denied(ctx, e)
+	return errLoginFailed()
+}
+
+func errLoginFailed() error {
+	return errs.New(errs.CodeUnauthenticated, "That did not work. Check what you entered and try again.").WithReason("login_failed")
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/identity"
+	"github.com/OWNER/bothy/services/server/internal/identity/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// Account is a principal as it is stored, with the person's part for people.
+type Account struct {
+	ID              ids.ID
+	Kind            actor.Kind
+	Status          identity.Status
+	Handle          string
+	DisplayName     string
+	FormerHandles   []domain.FormerHandle
+	HandleChangedAt time.Time
+	DisabledReason  string
+	Version         int64
+	CreatedAt       time.Time
+	Owner           bool
+	// Person is nil for agents and apps.
+	Person *Person
+}
+
+// Person is what only people have.
+type Person struct {
+	Email                string
+	EmailVerified, Guest bool
+	Locale, TimeZone     string
+	Title, Pronouns, Bio string
+	Status               *CustomStatus
+	LastLoginAt          *time.Time
+	HasPassword          bool
+}
+
+// CustomStatus is what a person says about the present. Readers drop it after Until.
+type CustomStatus struct {
+	Emoji *string
+	Text  string
+	Until *time.Time
+}
+
+// Principal is the account as other modules see it.
+func (a Account) Principal() identity.Principal {
+	p := identity.Principal{
+		ID: a.ID, Kind: a.Kind, Status: a.Status, Handle: a.Handle, DisplayName: a.DisplayName, Owner: a.Owner, Version: a.Version,
+	}
+	if a.Person != nil {
+		p.Guest, p.Locale, p.TimeZone = a.Person.Guest, a.Person.Locale, a.Person.TimeZone
+	}
+	return p
+}
+
+// Placeholder reports whether the account came with an import and was never used.
+func (a Account) Placeholder() bool {
+	return a.Status == identity.StatusDisabled && a.DisabledReason == reasonImported
+}
+
+// reasonImported marks accounts that an import made for authors who are not members.
+const reasonImported = "imported"
+
+// NewAccount is a principal to be stored.
+type NewAccount struct {
+	ID                  ids.ID
+	Kind                actor.Kind
+	Handle, DisplayName string
+	CreatedBy           ids.ID
+	CreatedAt           time.Time
+	// The rest is for people.
+	Email            string
+	Guest            bool
+	Locale, TimeZone string
+}
+
+// Names are handle and display name with what a rename leaves behind.
+type Names struct {
+	Handle, DisplayName string
+	Former              []domain.FormerHandle
+	HandleChangedAt     time.Time
+}
+
+// AccountFilter selects accounts of a list.
+type AccountFilter struct {
+	Kinds        []actor.Kind
+	Status       identity.Status
+	Owner, Guest *bool
+	// Query is folded and matches anywhere in handle and name; empty for all.
+	Query string
+	// After is the handle of the last account of the page before.
+	After string
+	Limit int
+}
+
+// Candidate is whom a login name means, with what proves her.
+type Candidate struct {
+	PrincipalID ids.ID
+	Active      bool
+	// PasswordHash is empty without a password.
+	PasswordHash string
+	Failures     domain.Failures
+	MustChange   bool
+	// KnownDevice says that the key of the proof belongs to an active device of hers.
+	KnownDevice bool
+}
+
+// Code is a stored enrollment code and whom it is for.
+type Code struct {
+	ID, PrincipalID            ids.ID
+	Status                     identity.Status
+	Handle, DisplayName, Email string
+	domain.EnrollmentCode
+}
+
+// DeviceInfo is how a client introduces itself. It is a claim, shown to people and never
+// decided on.
+type DeviceInfo struct {
+	Name          string `json:"name"`
+	Platform      string `json:"platform"`
+	Client        string `json:"client"`
+	ClientVersion string `json:"client_version"`
+}
+
+// Drivers and purposes of login flows.
+const (
+	DriverLocal      = "local"
+	DriverEnrollment = "enrollment"
+	purposeLogin     = "login"
+	purposeStepUp    = "step_up"
+)
+
+// States of login flows, as far as this version moves them.
+const (
+	flowOpen   = "open"
+	flowFailed = "failed"
+)
+
+// Flow is a login or step-up that has begun.
+type Flow struct {
+	ID               ids.ID
+	Driver, Purpose  string
+	PrincipalID      ids.ID
+	SessionID        ids.ID
+	EnrollmentCodeID ids.ID
+	JKT              domain.Thumbprint
+	Device           DeviceInfo
+	State            string
+	Attempts         int
+	CreatedAt        time.Time
+	ExpiresAt        time.Time
+}
+
+// Device is a device of a principal.
+type Device struct {
+	ID, PrincipalID ids.ID
+	Name, State     string
+}
+
+// NewDevice is a device to be stored, active at once.
+type NewDevice struct {
+	ID, PrincipalID ids.ID
+	Info            DeviceInfo
+	ApprovedVia     domain.DeviceApproval
+	JWK             []byte
+	JKT             domain.Thumbprint
+	Network         string
+	At              time.Time
+}
+
+// Session is a stored session.
+type Session struct {
+	ID, PrincipalID, DeviceID ids.ID
+	Kind, Driver              string
+	AMR                       []string
+	AuthTime                  time.Time
+	StepUpAt                  time.Time
+	Epoch                     int
+	JKT                       domain.Thumbprint
+	IdleExpiresAt, ExpiresAt  time.Time
+	Ended                     bool
+}
+
+// Live reports whether the session may still be used.
+func (s Session) Live(now time.Time) bool {
+	return !s.Ended && now.Before(s.IdleExpiresAt) && now.Before(s.ExpiresAt)
+}
+
+// SessionRef is what ending a session needs to know of it.
+type SessionRef struct {
+	ID, PrincipalID, DeviceID, ParentID ids.ID
+	Kind                                string
+}
+
+// ListedSession is a session in the list of its person.
+type ListedSession struct {
+	ID                    ids.ID
+	Kind, Driver          string
+	CreatedAt, LastSeenAt time.Time
+	Device                *Device
+	// Network is the pseudonym of the address of the last use; the list shows only
+	// whether it is the caller's.
+	Network  string
+	ViewAsBy ids.ID
+}
+
+// SessionCredential is what authentication reads of a session in one statement.
+type SessionCredential struct {
+	Session       Session
+	LastSeenAt    time.Time
+	PrincipalKind actor.Kind
+	Active        bool
+	Owner, Guest  bool
+	// DeviceActive is true for sessions without a device.
+	DeviceActive bool
+}
+
+// TokenCredential is what authentication reads of an API token in one statement.
+type TokenCredential struct {
+	ID, PrincipalID ids.ID
+	Scopes          []string
+	AllowedCIDRs    []netip.Prefix
+	ExpiresAt       time.Time
+	LastUsedAt      time.Time
+	Revoked         bool
+	PrincipalKind   actor.Kind
+	Active          bool
+	Owner, Guest    bool
+}
+
+// APIToken is a token in lists. Its secret is stored nowhere.
+type APIToken struct {
+	ID, PrincipalID ids.ID
+	Kind            string
+	Name, Hint      string
+	Scopes          []string
+	AllowedCIDRs    []netip.Prefix
+	ExpiresAt       *time.Time
+	CreatedBy       ids.ID
+	CreatedAt       time.Time
+	LastUsedAt      *time.Time
+	Revoked         bool
+}
+
+// Family is the family of a presented refresh token, before its lock.
+type Family struct {
+	ID, SessionID, PrincipalID ids.ID
+	JKT                        domain.Thumbprint
+}
+
+// Use is one use of a credential, to be noted behind the request.
+type Use struct {
+	// SessionID and DeviceID, or TokenID.
+	SessionID, DeviceID, TokenID ids.ID
+	At                           time.Time
+	Network                      string
+}
