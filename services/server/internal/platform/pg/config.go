@@ -29,32 +29,32 @@ const (
 // Config has the keys of the connection. Fields without a key are set by the composition
 // root, for example resolved secrets.
 type Config struct {
-	Mode string `key:"database.mode"`
+	Mode string `key:"database.mode" default:"external" enum:"external,embedded" doc:"Who runs PostgreSQL: somebody else, or this process."`
 	// Host is a name, an address or an absolute folder with the server's socket.
-	Host string `key:"database.host"`
-	Port int    `key:"database.port"`
-	Name string `key:"database.name"`
-	User string `key:"database.user"`
+	Host string `key:"database.host" default:"localhost" doc:"Name or address of the server, or the absolute folder of its socket."`
+	Port int    `key:"database.port" default:"5432" min:"1" max:"65535" doc:"Port of the server."`
+	Name string `key:"database.name" default:"bothy" doc:"Name of the database."`
+	User string `key:"database.user" default:"bothy_app" doc:"Role of the server; it owns nothing."`
 	// PasswordRef names the secret; Password is what it resolves to.
-	PasswordRef string `key:"database.password_ref"`
+	PasswordRef string `key:"database.password_ref" default:"file:<secrets.dir>/database_app_password" type:"ref" doc:"Password of that role."`
 	Password    string
 	// SSLMode is auto (off on sockets and loopback, else verify-full) or a libpq word.
-	SSLMode     string `key:"database.sslmode"`
-	SSLRootCert string `key:"database.ssl_root_cert"`
+	SSLMode     string `key:"database.sslmode" default:"auto" enum:"auto,disable,require,verify-ca,verify-full" doc:"Encryption of the connection; auto means none on sockets and loopback and verify-full elsewhere."`
+	SSLRootCert string `key:"database.ssl_root_cert" type:"path" doc:"Certificates that the server's certificate is checked against; empty means those of the system."`
 	// MaxConns bounds the pool; flusher and listeners have connections of their own.
-	MaxConns   int    `key:"database.max_conns"`
-	CommitMode string `key:"database.commit_mode"`
+	MaxConns   int    `key:"database.max_conns" default:"20" min:"4" max:"500" doc:"Connections of the pool; flusher and listeners have their own."`
+	CommitMode string `key:"database.commit_mode" default:"group_flush" enum:"group_flush,synchronous" doc:"Whether one flush makes many commits durable, or each commit waits for its own."`
 	// AcquireTimeout turns overload into a quick refusal instead of a queue.
-	AcquireTimeout   time.Duration `key:"database.acquire_timeout"`
-	StatementTimeout time.Duration `key:"database.statement_timeout"`
-	LockTimeout      time.Duration `key:"database.lock_timeout"`
-	IdleInTxTimeout  time.Duration `key:"database.idle_in_tx_timeout"`
+	AcquireTimeout   time.Duration `key:"database.acquire_timeout" default:"2s" min:"100ms" max:"60s" doc:"How long work waits for a connection before it is refused as overload."`
+	StatementTimeout time.Duration `key:"database.statement_timeout" default:"5s" min:"100ms" max:"60s" doc:"How long a statement may run."`
+	LockTimeout      time.Duration `key:"database.lock_timeout" default:"2s" min:"100ms" max:"60s" doc:"How long a statement waits for a lock."`
+	IdleInTxTimeout  time.Duration `key:"database.idle_in_tx_timeout" default:"10s" min:"1s" max:"60s" doc:"How long a transaction may stay open without work."`
 	// FlushTimeout bounds the wait for durability; beyond it the outcome counts as unknown.
-	FlushTimeout time.Duration `key:"database.flush_timeout"`
+	FlushTimeout time.Duration `key:"database.flush_timeout" default:"5s" min:"100ms" max:"60s" doc:"How long a commit may wait to become durable before its outcome counts as unknown."`
 	// TxRetryMax bounds the repetitions of a unit after deadlocks and lock timeouts.
-	TxRetryMax int `key:"database.tx_retry_max"`
+	TxRetryMax int `key:"database.tx_retry_max" default:"2" min:"0" max:"10" doc:"How often a unit of work is repeated after deadlocks and lock timeouts."`
 	// ListenBackoffCap bounds the pause between attempts of a lost LISTEN or flush connection.
-	ListenBackoffCap time.Duration `key:"database.listen_reconnect_backoff_cap"`
+	ListenBackoffCap time.Duration `key:"database.listen_reconnect_backoff_cap" default:"10s" min:"1s" max:"60s" doc:"Longest pause between attempts to replace a lost LISTEN or flush connection."`
 
 	// AllowUnsafe accepts a server that does not write to disk (development and tests).
 	AllowUnsafe bool

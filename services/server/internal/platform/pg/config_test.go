@@ -3,6 +3,8 @@
 package pg_test
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,4 +64,39 @@ func TestConfigNamesTheKeyAtFault(t *testing.T) {
 			t.Errorf("%s gave %v", key, err)
 		}
 	}
+}
+
+func TestTagsAndDefaultsAgree(t *testing.T) {
+	t.Parallel()
+	for _, defaults := range []any{pg.Default(), pg.DefaultEmbedded()} {
+		v := reflect.ValueOf(defaults)
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag
+			if key := tag.Get("key"); key != "" {
+				if tag.Get("doc") == "" {
+					t.Errorf("%s is not described", key)
+				}
+				if want, got := tag.Get("default"), text(v.Field(i).Interface()); want != got {
+					t.Errorf("%s: the tag says %q, the function %q", key, want, got)
+				}
+			}
+		}
+	}
+}
+
+// text is a default in the form of a tag; empty for what has none.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case int:
+		return strconv.Itoa(v)
+	case time.Duration:
+		for _, form := range []string{v.String(), strings.TrimSuffix(v.String(), "0s"), strconv.Itoa(int(v.Seconds())) + "s"} {
+			if parsed, err := time.ParseDuration(form); err == nil && parsed == v && (form == "60s" || !strings.HasSuffix(form, "m0s") && form != "1m") {
+				return form
+			}
+		}
+	}
+	return ""
 }

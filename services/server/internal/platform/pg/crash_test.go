@@ -4,6 +4,7 @@ package pg_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -130,4 +131,45 @@ func TestALostDatabaseIsUnavailableAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "units work again", func() bool { return units.Do(ctx, work) == nil })
+}
+
+func TestAConnectionThatBreaksDuringCommitLeavesTheOutcomeOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	// The commit waits in a deferred trigger, where its connection is ended.
+	b.db.Exec(t, `
+		CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON things DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dawdle()`)
+	units := b.units()
+	result := make(chan error, 1)
+	attempts := 0
+	go func() {
+		result <- units.Do(context.Background(), func(ctx context.Context) error {
+			attempts++
+			return insert(ctx, "a")
+		})
+	}()
+	eventually(t, "the commit is under way and ended", func() bool {
+		return b.db.Count(t, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event = 'PgSleep'`) == 1
+	})
+	if err := <-result; !errs.Is(err, errs.CodeUnavailable) || pg.CauseOf(err) != pg.CauseOutcomeUnknown {
+		t.Errorf("got %v", err)
+	}
+	if attempts != 1 {
+		t.Errorf("%d attempts: an unknown outcome must not be repeated", attempts)
+	}
+}
+
+func TestADeferredConstraintIsAKnownFailure(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.db.Exec(t, "ALTER TABLE things ADD CONSTRAINT things_n_unique UNIQUE (n) DEFERRABLE INITIALLY DEFERRED")
+	err := b.units().Do(context.Background(), func(ctx context.Context) error { return errors.Join(insert(ctx, "a"), insert(ctx, "b")) })
+	if pg.Constraint(err) != "things_n_unique" || errs.Is(err, errs.CodeUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if b.things(t) != 0 {
+		t.Error("rows are there")
+	}
 }

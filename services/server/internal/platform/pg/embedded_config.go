@@ -16,6 +16,8 @@ import (
 const (
 	mebibyte = 1 << 20
 	gibibyte = 1 << 30
+	// minSharedBuffers is the least a cluster works with sensibly.
+	minSharedBuffers = 32 * mebibyte
 	// reservedConns are connections beside the pool: flusher, listeners, jobs, commands.
 	reservedConns = 30
 	// defaultPort stands in the name of the socket when no port is configured.
@@ -25,25 +27,25 @@ const (
 // EmbeddedConfig has the keys of the supervised cluster.
 type EmbeddedConfig struct {
 	// DataDir holds the cluster, its socket, its secrets and copied binaries.
-	DataDir string `key:"database.embedded.data_dir"`
+	DataDir string `key:"database.embedded.data_dir" default:"/var/lib/bothy/postgres" type:"path" doc:"Folder of the embedded cluster, its socket and its secrets."`
 	// BinDir holds postgres and initdb; empty means to look for them.
-	BinDir string `key:"database.embedded.bin_dir"`
+	BinDir string `key:"database.embedded.bin_dir" type:"path" doc:"Folder with postgres and initdb; empty means to look for them."`
 	// ArchiveDir receives finished segments of the log; empty means no archive.
-	ArchiveDir string `key:"database.embedded.archive_dir"`
+	ArchiveDir string `key:"database.embedded.archive_dir" type:"path" doc:"Folder that receives finished segments of the log; empty means no archive."`
 	// OSUser runs PostgreSQL when this process is root; empty means to choose one.
-	OSUser string `key:"database.embedded.os_user"`
+	OSUser string `key:"database.embedded.os_user" doc:"User that runs PostgreSQL when the server runs as root; empty means bothy, postgres or nobody."`
 	// Port adds loopback addresses; zero means the socket alone.
-	Port int `key:"database.embedded.port"`
+	Port int `key:"database.embedded.port" default:"0" min:"0" max:"65535" doc:"Port on loopback; 0 means the socket alone."`
 	// Settings are further settings of the server, none of those this package owns.
-	Settings map[string]string `key:"database.embedded.settings"`
+	Settings map[string]string `key:"database.embedded.settings" doc:"Further settings of PostgreSQL, except those the server owns."`
 	// SharedBuffers in bytes; zero means a quarter of the memory, 128 MiB to 1 GiB.
-	SharedBuffers  int64         `key:"database.embedded.shared_buffers"`
-	ArchiveTimeout time.Duration `key:"database.embedded.archive_timeout"`
+	SharedBuffers  int64         `key:"database.embedded.shared_buffers" type:"bytes" doc:"Memory for pages; 0 means a quarter of the memory, 128 MiB to 1 GiB."`
+	ArchiveTimeout time.Duration `key:"database.embedded.archive_timeout" default:"60s" min:"10s" max:"1h" doc:"Longest time until a segment of the log is archived."`
 	// StopTimeout bounds the fast stop; the immediate stop follows.
-	StopTimeout time.Duration `key:"database.embedded.stop_timeout"`
+	StopTimeout time.Duration `key:"database.embedded.stop_timeout" default:"30s" min:"5s" max:"5m" doc:"How long the fast stop may take before the immediate one."`
 	// More than MaxRestarts restarts within RestartWindow end the supervision.
-	RestartWindow time.Duration `key:"database.embedded.restart_window"`
-	MaxRestarts   int           `key:"database.embedded.max_restarts"`
+	RestartWindow time.Duration `key:"database.embedded.restart_window" default:"10m" min:"1m" max:"1h" doc:"Span in which restarts are counted."`
+	MaxRestarts   int           `key:"database.embedded.max_restarts" default:"5" min:"0" max:"50" doc:"Restarts within the span before the server gives up."`
 
 	// MaxConns is the size of the pool ("database.max_conns").
 	MaxConns int
@@ -78,6 +80,9 @@ func (c EmbeddedConfig) Validate() error {
 	}
 	if c.ArchiveDir != "" && (!filepath.IsAbs(c.ArchiveDir) || filepath.Clean(c.ArchiveDir) != c.ArchiveDir) {
 		return fmt.Errorf("database.embedded.archive_dir: %q is not an absolute path in clean form", c.ArchiveDir)
+	}
+	if c.SharedBuffers != 0 && c.SharedBuffers < minSharedBuffers {
+		return errors.New("database.embedded.shared_buffers: below 32 MiB")
 	}
 	var faults []error
 	for name := range c.Settings {

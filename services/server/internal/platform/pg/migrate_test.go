@@ -128,3 +128,15 @@ func TestTheServersRoleOwnsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryStepOfTheServerApplies(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, pgtest.AsApp())
+	ctx := context.Background()
+	if version, err := pg.SchemaVersion(ctx, db.Querier(ctx)); err != nil || version == 0 {
+		t.Errorf("version %d, %v", version, err)
+	}
+	if id, err := pg.ReadIdentity(ctx, db.Querier(ctx)); err != nil || id.SystemIdentifier == 0 || id.Timeline == 0 {
+		t.Errorf("identity %+v, %v", id, err)
+	}
+}

@@ -49,6 +49,8 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 			return nil, fmt.Errorf("connect the flusher: %w", err)
 		}
 		db.barrier = db.flusher
+	} else if err := db.checkDurable(ctx); err != nil {
+		return nil, err
 	}
 	pool, err := db.openPool(ctx, cfg.CommitMode == CommitSynchronous, cfg.appName(), int32(cfg.MaxConns))
 	if err != nil {
@@ -245,6 +247,16 @@ func (db *DB) connectFlusher(ctx context.Context) (*pgx.Conn, error) {
 		return nil, fmt.Errorf("flush once: %w", err)
 	}
 	return conn, nil
+}
+
+// checkDurable is what the flusher's connection finds out in the other mode.
+func (db *DB) checkDurable(ctx context.Context) error {
+	conn, err := db.connectDirect(ctx, db.cfg.appName())
+	if err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	defer closeConn(conn)
+	return db.refuseUnsafe(ctx, conn)
 }
 
 // refuseUnsafe keeps the server from confirming what a crash of the machine would undo.

@@ -69,6 +69,7 @@ func (s *Units) View(ctx context.Context, fn func(ctx context.Context) error, op
 	u := s.newUnit(collect(opts), true)
 	defer u.rollback(ctx)
 	ctx = txn.WithUnit(ctx, u)
+	defer u.report(ctx)
 	u.phase = txn.PhaseWork
 	if err := u.outcome(fn(ctx)); err != nil {
 		return translate(err)
