@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
 // Principal is what decisions need to know of a principal.
@@ -112,4 +113,33 @@ type Grants interface {
 type Groups interface {
 	// HandleTaken reports whether a group has the handle.
 	HandleTaken(ctx context.Context, handle string) (bool, error)
+}
+
+// Affected lets a use case name, inside a unit that declares a change of rights, principals
+// whose rights it is about to change and that the declaration could not know, for example
+// the next operator. It must be called before the rows are written.
+type Affected interface {
+	Affect(ctx context.Context, principals ...ids.ID) error
+}
+
+type decidedKey struct{}
+
+// RecordDecision notes in the running unit with which version of all rights it has decided.
+// Only the module authz calls it.
+func RecordDecision(ctx context.Context, version int64) {
+	if u := txn.Current(ctx); u != nil && !u.ReadOnly() {
+		u.SetValue(decidedKey{}, version)
+	}
+}
+
+// DecidedVersion is the version of all rights with which the running unit has decided; ok is
+// false when it has decided nothing. The log refuses a unit whose version is not the present
+// one when its events get their positions.
+func DecidedVersion(ctx context.Context) (version int64, ok bool) {
+	u := txn.Current(ctx)
+	if u == nil {
+		return 0, false
+	}
+	version, ok = u.Value(decidedKey{}).(int64)
+	return version, ok
 }

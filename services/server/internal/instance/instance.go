@@ -102,6 +102,9 @@ type Counters interface {
 type Versions interface {
 	// Current is the value in the snapshot of the running unit, or the present one outside.
 	Current(ctx context.Context, c Counter) (int64, error)
+	// Queue reads the value with the next statement of the running unit of work that is sent
+	// and hands it to got. It is only for units that write.
+	Queue(ctx context.Context, c Counter, got func(value int64)) error
 }
 
 // LoginOption is one way to sign in, for discovery.

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+
+-- HeldRead gives, in one snapshot, the version of all rights and every grant that has come to
+-- the principals: direct, through a membership, and those of the group of all members with no
+-- principal. The one row without a level carries the version when there are no grants. Served
+-- by grants_principal, group_memberships_principal and grants_group.
+-- name: HeldRead :many
+SELECT instance_counter_value('permission_version')::bigint AS version, r.principal_id, r.everyone::boolean AS everyone,
+       r.target_kind, r.target_id, r.level, r.capabilities::text[] AS capabilities, r.expires_at
+FROM (
+    SELECT NULL::uuid AS principal_id, false AS everyone, ''::text AS target_kind, NULL::uuid AS target_id,
+           ''::text AS level, '{}'::text[] AS capabilities, NULL::timestamptz AS expires_at
+    UNION ALL
+    SELECT g.principal_id, false, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at
+    FROM grants g
+    WHERE g.principal_id = ANY (sqlc.arg(principals)::uuid[])
+    UNION ALL
+    SELECT m.principal_id, false, g.target_kind, g.target_id, g.level, g.capabilities,
+           LEAST(g.expires_at, m.expires_at)
+    FROM group_memberships m
+    JOIN grants g ON g.group_id = m.group_id
+    WHERE m.principal_id = ANY (sqlc.arg(principals)::uuid[])
+    UNION ALL
+    SELECT NULL::uuid, true, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at
+    FROM groups e
+    JOIN grants g ON g.group_id = e.id
+    WHERE e.kind = 'everyone'
+) r;
+
+-- SubjectsOn lists who has a grant on one of the targets; the row of the group of all members
+-- has no principal. Served by grants_target.
+-- name: SubjectsOn :many
+SELECT DISTINCT coalesce(g.principal_id, m.principal_id)::uuid AS principal_id
+FROM grants g
+LEFT JOIN group_memberships m ON m.group_id = g.group_id
+WHERE (g.target_kind IN ('space', 'channel') AND g.target_id = ANY (sqlc.arg(targets)::uuid[])
+       OR sqlc.arg(with_instance)::boolean AND g.target_kind = 'instance')
+  AND coalesce(g.principal_id, m.principal_id) IS NOT NULL;
+
+-- EveryoneHasGrantOn tells whether the group of all members has a grant on one of the targets.
+-- name: EveryoneHasGrantOn :one
+SELECT EXISTS (
+    SELECT
+    FROM groups e
+    JOIN grants g ON g.group_id = e.id
+    WHERE e.kind = 'everyone'
+      AND (g.target_kind IN ('space', 'channel') AND g.target_id = ANY (sqlc.arg(targets)::uuid[])
+       OR sqlc.arg(with_instance)::boolean AND g.target_kind = 'instance'));
+
+-- SubjectsAll lists every principal that a grant or a membership names.
+-- name: SubjectsAll :many
+SELECT principal_id::uuid AS principal_id FROM grants WHERE principal_id IS NOT NULL
+UNION
+SELECT principal_id FROM group_memberships;

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/OWNER/bothy/services/server/internal/authz/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
+	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+)
+
+// Authorize implements authorize.Authorizer.
+func (s *Service) Authorize(ctx context.Context, action authorize.Action, r authorize.Resource) error {
+	v, err := s.decide(ctx, action, r)
+	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Allowed: err == nil && v.code == ""})
+	if err != nil {
+		return err
+	}
+	if v.code == "" {
+		return nil
+	}
+	s.recordDenial(ctx, action, r, v.reason)
+	return denial(action, v)
+}
+
+// Allowed implements authorize.Authorizer.
+func (s *Service) Allowed(ctx context.Context, action authorize.Action, r authorize.Resource) (bool, error) {
+	v, err := s.decide(ctx, action, r)
+	allowed := err == nil && v.code == ""
+	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Allowed: allowed})
+	return allowed, err
+}
+
+// decide runs the checks in their order and stops at the first that fails. The error is for
+// sources that cannot answer: never an allow.
+func (s *Service) decide(ctx context.Context, action authorize.Action, r authorize.Resource) (verdict, error) {
+	spec, ok := s.spec(action)
+	if !ok {
+		return verdict{}, errs.Internal(fmt.Errorf("authorize %s: %s", action, reasonUnknownAction))
+	}
+	a := actor.From(ctx)
+	switch a.Kind {
+	case actor.KindPerson, actor.KindAgent, actor.KindApp:
+		v, err := s.decidePrincipal(ctx, spec, a, r)
+		return v, sourceError(action, err)
+	case actor.KindSystem:
+		// The server's own acts need no right, but each must be one of them.
+		if !spec.OpenTo(authorize.CallerSystem) {
+			return deny(errs.CodeForbidden, reasonKindNotAllowed, domain.Held{}), nil
+		}
+		return verdict{}, nil
+	default:
+		if !spec.OpenTo(authorize.CallerKind(a.Kind)) {
+			return deny(errs.CodeUnauthenticated, reasonKindNotAllowed, domain.Held{}), nil
+		}
+		return verdict{}, nil
+	}
+}
+
+func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a actor.Actor, r authorize.Resource) (verdict, error) {
+	if err := s.queueVersion(ctx); err != nil {
+		return verdict{}, err
+	}
+	if err := s.checkCredential(ctx, a); err != nil {
+		if errs.Is(err, errs.CodeUnauthenticated) {
+			return deny(errs.CodeUnauthenticated, reasonCredentialRevoked, domain.Held{}), nil
+		}
+		return verdict{}, err
+	}
+	p, err := s.locate(ctx, spec, r)
+	if err != nil {
+		return verdict{}, err
+	}
+	e, err := s.entry(ctx, a.ID)
+	if err != nil {
+		return verdict{}, err
+	}
+	if !e.Active {
+		return deny(errs.CodeUnauthenticated, reasonPrincipalInactive, domain.Held{}), nil
+	}
+	q := request{spec: spec, kind: a.Kind, caller: a.ID, scopes: a.Scopes, r: r, p: p}
+	if r.Kind == authorize.ResourceAgent && p.kind == "" && !q.own() && !e.Owner {
+		if q.shared, err = s.sharesPlace(ctx, e, r.ID); err != nil {
+			return verdict{}, err
+		}
+	}
+	v := judge(&q, e)
+	if v.code == errs.CodeNotFound && p.remembered {
+		// A place made a moment ago may not have come through the log yet. The source is asked
+		// for hidden places as well, so that those take the same statements as missing ones.
+		if q.p, err = s.confirm(ctx, p); err != nil {
+			return verdict{}, err
+		}
+		v = judge(&q, e)
+	}
+	if v.code != "" {
+		return v, nil
+	}
+	return s.limits(ctx, &q, a, e)
+}
+
+// confirm asks the source about a place that memory does not show.
+func (s *Service) confirm(ctx context.Context, p place) (place, error) {
+	if p.kind == domain.TargetSpace {
+		return s.freshSpace(ctx, p.space.ID)
+	}
+	c, ok, err := s.places.Channel(ctx, p.channel.ID)
+	if err != nil {
+		return place{}, fmt.Errorf("read a channel: %w", err)
+	}
+	out := place{kind: domain.TargetChannel, found: ok}
+	if ok {
+		out.channel = toChannel(c)
+	}
+	return out, nil
+}
+
+// limits are the checks that only take away: invariants of agents, the person an agent works
+// for, and the fresh proof, which comes last so that nobody proves herself in vain.
+func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *domain.Entry) (verdict, error) {
+	held := q.p.held(e)
+	if q.spec.ID == authorize.ActionAgentInvoke {
+		ok, err := s.mayTrigger(ctx, a, q.r.ID)
+		if err != nil {
+			return verdict{}, err
+		}
+		if !ok {
+			return deny(errs.CodeForbidden, reasonI1Personal, held), nil
+		}
+	}
+	if a.ActingFor != nil {
+		ok, err := s.withinOrder(ctx, q, a)
+		if err != nil {
+			return verdict{}, err
+		}
+		if !ok {
+			return deny(errs.CodeForbidden, reasonActingForLimited, held), nil
+		}
+	}
+	if q.spec.StepUp == authorize.StepUpAlways && !a.StepUpUntil.After(s.now(ctx)) {
+		return deny(errs.CodeStepUpRequired, reasonStepUpMissing, held), nil
+	}
+	return verdict{held: held}, nil
+}
+
+// mayTrigger keeps an agent that one person pays for to that person.
+func (s *Service) mayTrigger(ctx context.Context, a actor.Actor, agent ids.ID) (bool, error) {
+	policies, err := s.agents.AgentPolicies(ctx, []ids.ID{agent})
+	if err != nil {
+		return false, fmt.Errorf("read the policy of an agent: %w", err)
+	}
+	person := a.ID
+	if a.ActingFor != nil {
+		person = a.ActingFor.PrincipalID
+	}
+	for _, p := range policies {
+		if p.AgentID == agent {
+			return p.BillingMode != billingPersonal || p.HolderID == person, nil
+		}
+	}
+	return false, nil
+}
+
+const billingPersonal = "personal"
+
+// withinOrder asks the same of the person on whose order the agent works: an order gives an
+// agent nothing that the person does not have. What is the agent's own is not the person's.
+func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (bool, error) {
+	if !q.spec.ActingFor {
+		return false, nil
+	}
+	if q.spec.Self && q.own() && q.r.Kind != authorize.ResourceMessage {
+		return true, nil
+	}
+	person, err := s.entry(ctx, a.ActingFor.PrincipalID)
+	if err != nil {
+		return false, err
+	}
+	if !person.Active {
+		return false, nil
+	}
+	pq := *q
+	pq.caller, pq.kind, pq.scopes = person.ID, a.Kind, nil
+	if q.own() {
+		// What the agent wrote counts as the person's for her rights on it.
+		pq.r.OwnerID = person.ID
+	}
+	if q.spec.ID == authorize.ActionAgentInvoke {
+		pq.kind = actor.KindPerson
+	}
+	return judge(&pq, person).code == "", nil
+}
+
+// locate finds the place of a resource. In a unit that writes it reads the structure there;
+// elsewhere memory serves while it is right for the version. A place that is missing and one
+// that is hidden take the same steps.
+func (s *Service) locate(ctx context.Context, spec *authorize.Spec, r authorize.Resource) (place, error) {
+	channel, space := r.ChannelID, r.SpaceID
+	switch r.Kind {
+	case authorize.ResourceNone, authorize.ResourceSelf, authorize.ResourcePrincipal, authorize.ResourceGroup,
+		authorize.ResourceHost, authorize.ResourceFile:
+		return place{}, nil
+	case authorize.ResourceInstance:
+		return place{kind: domain.TargetInstance, found: true}, nil
+	case authorize.ResourceChannel:
+		if channel.IsZero() {
+			channel = r.ID
+		}
+	case authorize.ResourceSpace:
+		if space.IsZero() {
+			space = r.ID
+		}
+	case authorize.ResourceThread:
+		if channel.IsZero() {
+			var err error
+			if channel, _, err = s.places.ThreadChannel(ctx, r.ID); err != nil {
+				return place{}, fmt.Errorf("find the channel of a thread: %w", err)
+			}
+		}
+	case authorize.ResourceGrant, authorize.ResourceTarget:
+		if channel.IsZero() && space.IsZero() {
+			return place{kind: domain.TargetInstance, found: true}, nil
+		}
+	case authorize.ResourceAgent:
+		if channel.IsZero() {
+			return place{}, nil
+		}
+	}
+	if spec.Effect == authorize.EffectWrite && inWriteUnit(ctx) {
+		return s.locateFresh(ctx, channel, space)
+	}
+	return s.locateKnown(ctx, channel, space)
+}
+
+func (s *Service) locateFresh(ctx context.Context, channel, space ids.ID) (place, error) {
+	if channel.IsZero() {
+		return s.freshSpace(ctx, space)
+	}
+	c, ok, err := s.places.Channel(ctx, channel)
+	if err != nil {
+		return place{}, fmt.Errorf("read a channel: %w", err)
+	}
+	p := place{kind: domain.TargetChannel, found: ok}
+	if ok {
+		p.channel = toChannel(c)
+	}
+	v, err := s.version(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	// Archiving a space raises the version, so memory that is right for it knows. Otherwise
+	// the source is asked, for missing and direct channels too: the statements tell nothing.
+	if st := s.cache.structureAt(v, s.generation()); st != nil && stateOf(ctx).changing == nil {
+		sp, _ := st.Space(c.SpaceID)
+		p.channel.Archived = p.channel.Archived || sp.Archived
+		return p, nil
+	}
+	sp, err := s.freshSpace(ctx, c.SpaceID)
+	p.channel.Archived = p.channel.Archived || sp.space.Archived
+	return p, err
+}
+
+func (s *Service) freshSpace(ctx context.Context, space ids.ID) (place, error) {
+	sp, ok, err := s.places.Space(ctx, space)
+	if err != nil {
+		return place{}, fmt.Errorf("read a space: %w", err)
+	}
+	return place{kind: domain.TargetSpace, found: ok, space: toSpace(sp)}, nil
+}
+
+func (s *Service) locateKnown(ctx context.Context, channel, space ids.ID) (place, error) {
+	v, err := s.version(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	st, err := s.structureFor(ctx, v)
+	if err != nil {
+		return place{}, err
+	}
+	if channel.IsZero() {
+		sp, ok := st.Space(space)
+		sp.ID = space
+		return place{kind: domain.TargetSpace, found: ok, remembered: true, space: sp}, nil
+	}
+	c, ok := st.Channel(channel)
+	c.ID = channel
+	return place{kind: domain.TargetChannel, found: ok, remembered: true, channel: c}, nil
+}
+
+// sharesPlace reports whether the agent and the holder of the entry read a place both.
+func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID) (bool, error) {
+	v, err := s.version(ctx)
+	if err != nil {
+		return false, err
+	}
+	other, err := s.entry(ctx, agent)
+	if err != nil {
+		return false, err
+	}
+	st, err := s.structureFor(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	return shares(e, other, st), nil
+}
+
+func shares(e, other *domain.Entry, st *domain.Structure) bool {
+	reach := other.Reach(st)
+	if reach.All {
+		own := e.Reach(st)
+		return own.All || len(own.Spaces) > 0 || len(own.Channels) > 0
+	}
+	for _, id := range reach.Spaces {
+		if e.Space(id).Visible() {
+			return true
+		}
+	}
+	for _, id := range reach.Channels {
+		if c, ok := st.Channel(id); ok && e.Channel(c).Visible() {
+			return true
+		}
+	}
+	return false
+}
+
+// recordDenial writes the audit row of a denial where the catalogue asks for it.
+func (s *Service) recordDenial(ctx context.Context, action authorize.Action, r authorize.Resource, reason string) {
+	if spec, ok := s.spec(action); !ok || !spec.AuditDeny {
+		return
+	}
+	s.audit.Denied(ctx, auditing.Entry{
+		Action: string(action), Reason: reason, ResourceKind: string(r.Kind), ResourceID: r.ID,
+		SpaceID: r.SpaceID, ChannelID: r.ChannelID,
+	})
+}
+
+// denial puts a verdict into the words of the answer. What is hidden and what is missing
+// sound the same.
+func denial(action authorize.Action, v verdict) error {
+	switch v.code {
+	case errs.CodeNotFound:
+		return errs.NotFound()
+	case errs.CodeUnauthenticated:
+		return errs.New(v.code, "Sign in again.")
+	case errs.CodeScopeMissing:
+		return errs.New(v.code, "The token lacks the scope for "+string(action)+".")
+	case errs.CodeChannelReadOnly:
+		return errs.New(v.code, "This channel takes no more messages.")
+	case errs.CodeStepUpRequired:
+		return stepUpRequired()
+	}
+	e := errs.Forbidden(v.reason)
+	if v.reason == domain.ReasonLevelInsufficient && v.held.Level != domain.None {
+		e.Message = "You have `" + v.held.Level.String() + "` here; this needs more."
+	}
+	return e
+}
+
+func stepUpRequired() error {
+	return errs.New(errs.CodeStepUpRequired, "Prove again that it is you, then repeat.")
+}
+
+// requireStepUp is the check of actions whose need for a fresh proof depends on their content.
+func (s *Service) requireStepUp(ctx context.Context) error {
+	if actor.From(ctx).StepUpUntil.After(s.now(ctx)) {
+		return nil
+	}
+	return stepUpRequired()
+}
+
+// sourceError makes every failure of a source a refusal that passes, but for the repetition
+// of a unit and for what has a public meaning already.
+func sourceError(action authorize.Action, err error) error {
+	var public *errs.Error
+	if err == nil || errors.As(err, &public) || errors.Is(err, txn.ErrRetry) {
+		return err
+	}
+	return errs.Unavailable(fmt.Errorf("authorize %s: %w", action, err))
+}
+
+// Scope implements authorize.Authorizer.
+func (s *Service) Scope(ctx context.Context, action authorize.Action) (authorize.Scope, error) {
+	scope, v, err := s.scope(ctx, action)
+	r := authorize.Resource{Kind: authorize.ResourceNone}
+	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Scoped: true, Allowed: err == nil && v.code == ""})
+	if err != nil {
+		return authorize.Scope{}, sourceError(action, err)
+	}
+	if v.code != "" {
+		s.recordDenial(ctx, action, r, v.reason)
+		return authorize.Scope{}, denial(action, v)
+	}
+	return scope, nil
+}
+
+func (s *Service) scope(ctx context.Context, action authorize.Action) (authorize.Scope, verdict, error) {
+	spec, ok := s.spec(action)
+	if !ok {
+		return authorize.Scope{}, verdict{}, errs.Internal(fmt.Errorf("scope of %s: %s", action, reasonUnknownAction))
+	}
+	a := actor.From(ctx)
+	// The checks that do not depend on a target are those of a request without one.
+	open := *spec
+	open.Level, open.Capability, open.AnyOf, open.Self = authorize.LevelNone, "", nil, false
+	v, err := s.scopeAllowed(ctx, &open, a)
+	if err != nil || v.code != "" {
+		return authorize.Scope{}, v, err
+	}
+	version, err := s.version(ctx)
+	if err != nil {
+		return authorize.Scope{}, v, err
+	}
+	st, err := s.structureFor(ctx, version)
+	if err != nil {
+		return authorize.Scope{}, v, err
+	}
+	e, err := s.entry(ctx, a.ID)
+	if err != nil {
+		return authorize.Scope{}, v, err
+	}
+	reach := e.Reach(st)
+	if a.ActingFor != nil {
+		person, err := s.entry(ctx, a.ActingFor.PrincipalID)
+		if err != nil {
+			return authorize.Scope{}, v, err
+		}
+		reach = common(e, person, st)
+	}
+	return toScope(reach, version), v, nil
+}
+
+func (s *Service) scopeAllowed(ctx context.Context, spec *authorize.Spec, a actor.Actor) (verdict, error) {
+	switch a.Kind {
+	case actor.KindPerson, actor.KindAgent, actor.KindApp:
+	default:
+		return deny(errs.CodeUnauthenticated, reasonKindNotAllowed, domain.Held{}), nil
+	}
+	v, err := s.decidePrincipal(ctx, spec, actor.Actor{
+		ID: a.ID, Kind: a.Kind, SessionID: a.SessionID, DeviceID: a.DeviceID, TokenID: a.TokenID,
+		Scopes: a.Scopes, StepUpUntil: a.StepUpUntil, CredentialExpiresAt: a.CredentialExpiresAt,
+	}, authorize.Resource{Kind: authorize.ResourceNone})
+	if err == nil && v.code == "" && a.ActingFor != nil && !spec.ActingFor {
+		return deny(errs.CodeForbidden, reasonActingForLimited, domain.Held{}), nil
+	}
+	return v, err
+}
+
+// common is what an agent and the person it works for can both see, place by place.
+func common(agent, person *domain.Entry, st *domain.Structure) domain.Reach {
+	var out domain.Reach
+	for _, id := range st.Spaces() {
+		if agent.Space(id).Visible() && person.Space(id).Visible() {
+			out.Spaces = append(out.Spaces, id)
+		}
+	}
+	for _, id := range st.Channels() {
+		if c, ok := st.Channel(id); ok && agent.Channel(c).Visible() && person.Channel(c).Visible() {
+			out.Channels = append(out.Channels, id)
+		}
+	}
+	return out
+}
+
+func toScope(r domain.Reach, version int64) authorize.Scope {
+	return authorize.Scope{
+		All: r.All, Spaces: r.Spaces, Channels: r.Channels, PassingSpaces: r.PassingSpaces, PermissionVersion: version,
+	}
+}

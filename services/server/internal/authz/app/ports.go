@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/authz/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// Config has the keys of authz.
+type Config struct {
+	// CacheMaxPrincipals bounds the entries in memory that no connection holds.
+	CacheMaxPrincipals int `key:"authz.cache_max_principals"`
+	// MaxGroups bounds the groups of the instance.
+	MaxGroups int `key:"authz.max_groups"`
+	// MaxGroupMembers bounds the members of one group.
+	MaxGroupMembers int `key:"authz.max_group_members"`
+	// MaxGrantsPerTarget bounds the grants on one target, so that "who has access" stays
+	// a list a person can read.
+	MaxGrantsPerTarget int `key:"authz.max_grants_per_target"`
+}
+
+// DefaultConfig is the configuration without any source.
+func DefaultConfig() Config {
+	return Config{CacheMaxPrincipals: 20000, MaxGroups: 1000, MaxGroupMembers: 5000, MaxGrantsPerTarget: 500}
+}
+
+// HeldRows are the grants that have come to principals, read in one statement.
+type HeldRows struct {
+	// Version is the version of all rights in the snapshot of the statement.
+	Version int64
+	// ByPrincipal are direct grants and grants through memberships that have rows.
+	ByPrincipal map[ids.ID][]domain.Counted
+	// Everyone are the grants of the group of all members.
+	Everyone []domain.Counted
+}
+
+// GrantRow is a grant as stored.
+type GrantRow struct {
+	ID ids.ID
+	// SubjectKind is principal or group.
+	SubjectKind string
+	SubjectID   ids.ID
+	domain.Grant
+	Note      string
+	CreatedBy ids.ID
+	CreatedAt time.Time
+}
+
+// GroupRow is a group as stored.
+type GroupRow struct {
+	ID                        ids.ID
+	Name, Handle, Description string
+	Kind                      string
+	ProviderID                ids.ID
+	ClaimValue                string
+	Mentionable               bool
+	Version                   int64
+	CreatedAt                 time.Time
+	// MyRole is the role of the principal the list was asked for; empty for none.
+	MyRole string
+}
+
+// Facts that a store reports for the use cases to put into words.
+var (
+	// ErrGrantExists means that the subject has a grant on the target.
+	ErrGrantExists = errors.New("the subject has a grant on the target")
+	// ErrNoRow means that there is no such row.
+	ErrNoRow = errors.New("no such row")
+)
+
+// Store keeps groups, memberships and grants.
+type Store interface {
+	// Held reads what has come to the principals, in one statement.
+	Held(ctx context.Context, principals []ids.ID) (HeldRows, error)
+	// Subjects lists the principals with a grant on one of the targets, groups resolved;
+	// everyone is set when the group of all members has one.
+	Subjects(ctx context.Context, targets []domain.Target) (principals []ids.ID, everyone bool, err error)
+	// AllSubjects lists every principal that a grant or a membership names.
+	AllSubjects(ctx context.Context) ([]ids.ID, error)
+	// GroupMembers lists the members of a group that have rows.
+	GroupMembers(ctx context.Context, group ids.ID) ([]ids.ID, error)
+
+	// Grant reads one; ErrNoRow when there is none.
+	Grant(ctx context.Context, id ids.ID) (GrantRow, error)
+	// GrantOf reads the grant of a subject on a target; ErrNoRow when there is none.
+	GrantOf(ctx context.Context, subjectKind string, subject ids.ID, t domain.Target) (GrantRow, error)
+	// GrantsOn lists grants on the targets, and GrantsOf those of a subject, by ID behind after.
+	GrantsOn(ctx context.Context, targets []domain.Target, after ids.ID, limit int) ([]GrantRow, error)
+	GrantsOf(ctx context.Context, subject ids.ID, after ids.ID, limit int) ([]GrantRow, error)
+	CountGrantsOn(ctx context.Context, t domain.Target) (int, error)
+	// InsertGrant adds one; ErrGrantExists when the pair of subject and target is taken.
+	InsertGrant(ctx context.Context, g GrantRow) error
+	// DeleteGrant removes one; ErrNoRow when it has gone.
+	DeleteGrant(ctx context.Context, id ids.ID) error
+	// DeleteGrantsOf removes all grants of a principal and gives what they were.
+	DeleteGrantsOf(ctx context.Context, principal ids.ID) ([]GrantRow, error)
+
+	// Group reads one; ErrNoRow when there is none.
+	Group(ctx context.Context, id ids.ID) (GroupRow, error)
+	// Everyone reads the group of all members; ErrNoRow before the setup.
+	Everyone(ctx context.Context) (GroupRow, error)
+	// InsertGroup adds one; when the group of all members exists it changes nothing.
+	InsertGroup(ctx context.Context, g GroupRow) error
+	// Groups lists groups by handle behind after. With onlyOf set, only the groups in which
+	// that principal has a row.
+	Groups(ctx context.Context, f GroupFilter) ([]GroupRow, error)
+	HandleTaken(ctx context.Context, handle string) (bool, error)
+	// RoleIn is the role of a valid membership; empty without one.
+	RoleIn(ctx context.Context, group, principal ids.ID, now time.Time) (string, error)
+}
+
+// GroupFilter says which groups to list.
+type GroupFilter struct {
+	// Query is the beginning of a name or handle, lower-cased.
+	Query string
+	// Kind is one of the kinds; empty for all.
+	Kind string
+	// Viewer is the principal whose roles are told; OwnOnly leaves out groups without one.
+	Viewer  ids.ID
+	OwnOnly bool
+	Now     time.Time
+	// After is the handle of the last group of the page before.
+	After string
+	Limit int
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"slices"
+
+	"github.com/OWNER/bothy/services/server/internal/authz/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// AccessOf implements authorize.Rights.
+func (s *Service) AccessOf(ctx context.Context, targets []ids.ID) (map[ids.ID]authorize.Access, error) {
+	a := actor.From(ctx)
+	out := make(map[ids.ID]authorize.Access, len(targets))
+	if a.ID.IsZero() || len(targets) == 0 {
+		return out, nil
+	}
+	version, err := s.version(ctx)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	e, err := s.entry(ctx, a.ID)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	st, err := s.structureFor(ctx, version)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	for _, id := range targets {
+		h, found := heldOn(e, st, id)
+		if !found {
+			if h, err = s.heldFresh(ctx, e, id); err != nil {
+				return nil, sourceError("rights", err)
+			}
+		}
+		if h.Visible() {
+			out[id] = accessOf(h)
+		}
+	}
+	return out, nil
+}
+
+func heldOn(e *domain.Entry, st *domain.Structure, id ids.ID) (h domain.Held, found bool) {
+	if c, ok := st.Channel(id); ok {
+		return e.Channel(c), true
+	}
+	if _, ok := st.Space(id); ok {
+		return e.Space(id), true
+	}
+	return domain.Held{}, false
+}
+
+// heldFresh looks for a place that was made a moment ago.
+func (s *Service) heldFresh(ctx context.Context, e *domain.Entry, id ids.ID) (domain.Held, error) {
+	c, ok, err := s.places.Channel(ctx, id)
+	if err != nil {
+		return domain.Held{}, err
+	}
+	if ok {
+		return e.Channel(toChannel(c)), nil
+	}
+	_, ok, err = s.places.Space(ctx, id)
+	if err != nil || !ok {
+		return domain.Held{}, err
+	}
+	return e.Space(id), nil
+}
+
+// PrincipalAccess implements authorize.Rights.
+func (s *Service) PrincipalAccess(ctx context.Context, principal, channel ids.ID) (authorize.Access, error) {
+	if err := s.queueVersion(ctx); err != nil {
+		return authorize.Access{}, err
+	}
+	p, err := s.placeOf(ctx, channel)
+	if err != nil {
+		return authorize.Access{}, sourceError("rights", err)
+	}
+	e, err := s.entry(ctx, principal)
+	if err != nil {
+		return authorize.Access{}, sourceError("rights", err)
+	}
+	return accessOf(p.held(e)), nil
+}
+
+func (s *Service) placeOf(ctx context.Context, channel ids.ID) (place, error) {
+	if inWriteUnit(ctx) {
+		return s.locateFresh(ctx, channel, ids.ID{})
+	}
+	p, err := s.locateKnown(ctx, channel, ids.ID{})
+	if err == nil && !p.found {
+		return s.confirm(ctx, p)
+	}
+	return p, err
+}
+
+// WithTrigger implements authorize.Rights.
+func (s *Service) WithTrigger(ctx context.Context, channel ids.ID) ([]ids.ID, error) {
+	p, err := s.placeOf(ctx, channel)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	if !p.found {
+		return nil, nil
+	}
+	candidates, err := s.subjectsAt(ctx, p)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	entries, err := s.read(ctx, candidates)
+	if err != nil {
+		return nil, sourceError("rights", err)
+	}
+	var out []ids.ID
+	for _, id := range candidates {
+		if e := entries[id]; e.Kind == domain.Person && p.held(e).Level >= domain.Trigger {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// subjectsAt lists everybody who can hold something on a place: a superset, by ID.
+func (s *Service) subjectsAt(ctx context.Context, p place) ([]ids.ID, error) {
+	var out []ids.ID
+	targets := []domain.Target{{Kind: domain.TargetInstance}}
+	switch p.kind {
+	case domain.TargetChannel:
+		out = append(out, p.channel.Participants...)
+		if !p.channel.Operator.IsZero() {
+			out = append(out, p.channel.Operator)
+		}
+		if p.channel.Direct {
+			return sortedUnique(out), nil
+		}
+		targets = append(targets, domain.Target{Kind: domain.TargetChannel, ID: p.channel.ID},
+			domain.Target{Kind: domain.TargetSpace, ID: p.channel.SpaceID})
+	case domain.TargetSpace:
+		targets = append(targets, domain.Target{Kind: domain.TargetSpace, ID: p.space.ID})
+	}
+	subjects, everyone, err := s.store.Subjects(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, subjects...)
+	owners, err := s.principals.ActiveOwners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, owners...)
+	if everyone {
+		people, err := s.everyone(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, people...)
+	}
+	return sortedUnique(out), nil
+}
+
+// everyone lists the members of the group of all members.
+func (s *Service) everyone(ctx context.Context) ([]ids.ID, error) {
+	people, err := s.principals.ActivePeople(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ids.ID, 0, len(people))
+	for _, p := range people {
+		if !p.Guest {
+			out = append(out, p.ID)
+		}
+	}
+	return out, nil
+}
+
+func accessOf(h domain.Held) authorize.Access {
+	return authorize.Access{Level: levelTo(h.Level), Capabilities: capsTo(h.Caps)}
+}
+
+func sortedUnique(list []ids.ID) []ids.ID {
+	slices.SortFunc(list, ids.ID.Compare)
+	return slices.Compact(list)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"log/slog"
+
+	"github.com/OWNER/bothy/services/server/internal/authz"
+	"github.com/OWNER/bothy/services/server/internal/instance"
+	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
+	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
+	"github.com/OWNER/bothy/services/server/internal/kernel/flush"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+)
+
+// Deps are what the service works with. The sources of higher modules are set afterwards by
+// SetSources, because those modules need the service first.
+type Deps struct {
+	Store    Store
+	Units    txn.UnitOfWork
+	Clock    clock.Clock
+	Counters instance.Counters
+	Versions instance.Versions
+	// Barrier tells the generation of the flusher; nil for none.
+	Barrier flush.Barrier
+	Events  eventlog.Appender
+	Audit   auditing.Recorder
+	Log     *slog.Logger
+}
+
+// Sources tell what authz does not own.
+type Sources struct {
+	Principals  authz.PrincipalSource
+	Credentials authz.CredentialSource
+	Places      authz.StructureSource
+	Agents      authz.AgentPolicySource
+}
+
+// Service is the module's one object: it decides, delivers, and changes grants.
+type Service struct {
+	cfg      Config
+	store    Store
+	units    txn.UnitOfWork
+	clock    clock.Clock
+	counters instance.Counters
+	versions instance.Versions
+	barrier  flush.Barrier
+	events   eventlog.Appender
+	audit    auditing.Recorder
+	log      *slog.Logger
+	cache    *cache
+	// spec finds the entry of an action.
+	spec func(authorize.Action) (*authorize.Spec, bool)
+
+	principals  authz.PrincipalSource
+	credentials authz.CredentialSource
+	places      authz.StructureSource
+	agents      authz.AgentPolicySource
+}
+
+var (
+	_ authorize.Authorizer = (*Service)(nil)
+	_ authorize.Rights     = (*Service)(nil)
+	_ authorize.Delivery   = (*Service)(nil)
+	_ authz.Grants         = (*Service)(nil)
+	_ authz.Groups         = (*Service)(nil)
+	_ authz.Affected       = (*Service)(nil)
+)
+
+// New makes the service. Until SetSources has run, every source knows nothing, so every
+// decision is a denial.
+func New(cfg Config, d Deps) *Service {
+	none := unwired{}
+	return &Service{
+		cfg: cfg, store: d.Store, units: d.Units, clock: d.Clock, counters: d.Counters, versions: d.Versions,
+		barrier: d.Barrier, events: d.Events, audit: d.Audit, log: d.Log, cache: newCache(cfg.CacheMaxPrincipals),
+		spec: authorize.SpecOf, principals: none, credentials: none, places: none, agents: none,
+	}
+}
+
+// SetSources installs the sources that are not nil. It is called while the process starts,
+// before the first request.
+func (s *Service) SetSources(src Sources) {
+	if src.Principals != nil {
+		s.principals = src.Principals
+	}
+	if src.Credentials != nil {
+		s.credentials = src.Credentials
+	}
+	if src.Places != nil {
+		s.places = src.Places
+	}
+	if src.Agents != nil {
+		s.agents = src.Agents
+	}
+}
