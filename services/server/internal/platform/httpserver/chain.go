@@ -37,6 +37,9 @@ type Options struct {
 	Meter         otel.Meter
 	Limiter       *ratelimit.Limiter
 	Authenticator actor.Authenticator
+	// FreshNonce gives the nonce for the next proof of a client, empty while the one in the
+	// presented proof is fresh enough.
+	FreshNonce func(proof string) string
 	// Units and Idempotency together turn on the stage that stores answers.
 	Units       txn.UnitOfWork
 	Idempotency idempotency.Store
@@ -305,7 +308,7 @@ func correlationID(id [16]byte) string {
 var baseHeader = map[string]bool{
 	"Correlation-Id": true, "X-Content-Type-Options": true, "Referrer-Policy": true, "Cross-Origin-Resource-Policy": true,
 	"Content-Security-Policy": true, "Cache-Control": true, "Strict-Transport-Security": true, "Vary": true,
-	"Access-Control-Allow-Origin": true, "Access-Control-Expose-Headers": true,
+	"Dpop-Nonce": true, "Access-Control-Allow-Origin": true, "Access-Control-Expose-Headers": true,
 }
 
 func baseHeaders(c Config) http.Header {

@@ -245,13 +245,10 @@ func TestTheStagesStandInTheirOrder(t *testing.T) {
 // One request violates every stage. Each row mends the fault that was found and meets the
 // next one, which shows the order from outside.
 func TestAnEarlierStageAnswersFirst(t *testing.T) {
-	var o *Options
 	b := setup(t, func(options *Options, op *Operation) {
 		options.Config.MaintenanceMode = "read_only"
 		op.Maintenance = MaintenanceConditional
-		o = options
 	})
-	_ = o
 	allowed := false
 	b.Chain.options.MaintenanceAllows = func(*http.Request, Operation) (bool, error) { return allowed, nil }
 	b.setup = false
@@ -412,6 +409,24 @@ func TestAuthenticationHandsOverWhatWasPresented(t *testing.T) {
 	want := actor.Credentials{Authorization: "DPoP abc.def.ghi", Proof: "proof", Method: "POST", URL: "https://chat.example.org" + thing, InvocationToken: "inv"}
 	if b.auth.seen != want {
 		t.Errorf("%+v", b.auth.seen)
+	}
+}
+
+func TestAnAgedNonceIsReplacedAlongTheWay(t *testing.T) {
+	b := setup(t, func(o *Options, _ *Operation) {
+		o.FreshNonce = func(proof string) string { return "after-" + proof }
+	})
+	b.handle = func(w http.ResponseWriter, r *http.Request) {
+		if got := CredentialsFrom(r.Context()).Proof; got != r.Header.Get("DPoP") {
+			t.Errorf("proof %q", got)
+		}
+		WriteError(w, r, errs.NotFound())
+	}
+	if got := b.write("DPoP", "p1").Header().Get("DPoP-Nonce"); got != "after-p1" {
+		t.Errorf("%q", got)
+	}
+	if got := b.write().Header().Get("DPoP-Nonce"); got != "" {
+		t.Errorf("without a proof: %q", got)
 	}
 }
 

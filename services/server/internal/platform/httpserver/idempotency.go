@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -88,6 +87,14 @@ func (e *refused) Error() string {
 
 func (e *refused) Unwrap() error { return e.cause }
 
+// isRefusal tells the refusal of a handler from a failure of the unit. A unit that made
+// something else of the refusal, because the database had failed beneath it, knows better
+// than the handler what the client should hear.
+func isRefusal(err error) bool {
+	_, direct := err.(*refused) //nolint:errorlint // A wrapped one is just what must not count.
+	return direct
+}
+
 func (c *Chain) runOnce(x *exchange, r *http.Request, key idempotency.Key, rest next) {
 	var (
 		answer *buffer
@@ -119,13 +126,13 @@ func (c *Chain) runOnce(x *exchange, r *http.Request, key idempotency.Key, rest 
 		return c.options.Idempotency.Complete(ctx, key, answer.stored(secret))
 	}, options...)
 	x.r = r
-	var refusal *refused
 	switch {
 	case err == nil && stored != nil:
 		c.replay(x, r, stored)
 	case err == nil:
 		answer.release(x)
-	case errors.As(err, &refusal) && answer != nil:
+	case isRefusal(err) && answer != nil:
+		x.note(answer.err)
 		c.keepRefusal(x, r, key, answer)
 		answer.release(x)
 	default:

@@ -119,6 +119,20 @@ func TestTheUnitSeesWhyAHandlerFailed(t *testing.T) {
 	if w := b.write("Idempotency-Key", "k"); w.Code != 503 || !errors.Is(seen, cause) {
 		t.Errorf("%d, %v", w.Code, seen)
 	}
+	if strings.Count(b.log.String(), "request could not be served") != 1 {
+		t.Errorf("the cause must be logged once: %s", b.log)
+	}
+}
+
+func TestTheUnitKnowsBetterThanTheHandler(t *testing.T) {
+	b := setup(t, nil)
+	b.handle = func(w http.ResponseWriter, r *http.Request) {
+		WriteError(w, r, errors.New("raw failure of the database"))
+	}
+	b.Chain.options.Units = unitsFunc(func(ctx ctxType, fn func(ctxType) error) error { return errs.Unavailable(fn(ctx)) })
+	if w := b.write("Idempotency-Key", "k"); code(t, w) != "unavailable" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }
 
 func TestAFailedCommitIsAnsweredInsteadOfTheBuffer(t *testing.T) {

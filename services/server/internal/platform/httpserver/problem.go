@@ -35,29 +35,26 @@ func WriteDecodeError(w http.ResponseWriter, r *http.Request, err error) {
 	var known *errs.Error
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &known), errors.As(err, &tooLarge), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		WriteError(w, r, err)
-	case errors.As(err, &tooLarge):
-		WriteError(w, r, payloadTooLarge(tooLarge.Limit))
 	default:
 		WriteError(w, r, errs.New(errs.CodeMalformedRequest, "The request could not be read.").WithCause(err))
 	}
 }
 
-// fail writes the problem document and logs what only the operator may know.
+// fail writes the problem document and notes its cause for the operator.
 func (x *exchange) fail(w http.ResponseWriter, err error) {
-	e := errs.As(err)
-	if b, buffered := w.(*buffer); buffered {
-		b.err = err
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		err = payloadTooLarge(tooLarge.Limit)
 	}
+	e := errs.As(err)
 	x.code = e.Code
-	switch e.Kind() {
-	case errs.KindInternal:
-		x.chain.log.ErrorContext(x.r.Context(), "request failed", "code", e.Code, "err", err)
-	case errs.KindUnavailable:
-		if e.Cause != nil {
-			x.chain.log.WarnContext(x.r.Context(), "request could not be served", "code", e.Code, "err", err)
-		}
+	if b, buffered := w.(*buffer); buffered {
+		// Whether this answer ever leaves is not decided yet, so it is not logged yet.
+		b.err = err
+	} else {
+		x.note(err)
 	}
 	if x.wrote {
 		// The answer has begun; all that is left is not to pretend that it is complete.
@@ -66,6 +63,19 @@ func (x *exchange) fail(w http.ResponseWriter, err error) {
 	writeProblem(w, e, problemContext{
 		base: x.chain.options.Config.PublicURL, correlation: x.meta.CorrelationID, retry: x.chain.retryAfter(e),
 	})
+}
+
+// note logs what a failure was caused by, which the answer does not say.
+func (x *exchange) note(err error) {
+	e := errs.As(err)
+	switch {
+	case err == nil:
+	case e.Kind() == errs.KindInternal:
+		x.chain.log.ErrorContext(x.r.Context(), "request failed", "code", e.Code, "err", err)
+	case e.Kind() == errs.KindUnavailable && e.Cause != nil && !errors.Is(err, context.Canceled):
+		// A client that went away is no fault of ours.
+		x.chain.log.WarnContext(x.r.Context(), "request could not be served", "code", e.Code, "err", err)
+	}
 }
 
 // retryAfter is the delay that an answer names; zero names none.

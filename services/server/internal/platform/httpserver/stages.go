@@ -117,6 +117,12 @@ func (c *Chain) authenticationStage(op *Operation, rest next) next {
 	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		x.actor = actor.Anonymous()
 		credentials := c.credentials(r)
+		x.credentials = credentials
+		if credentials.Proof != "" && c.options.FreshNonce != nil {
+			if nonce := c.options.FreshNonce(credentials.Proof); nonce != "" {
+				w.Header().Set("DPoP-Nonce", nonce)
+			}
+		}
 		if credentials.Present() {
 			a, err := c.authenticate(x, r, credentials)
 			if err != nil {
@@ -131,9 +137,19 @@ func (c *Chain) authenticationStage(op *Operation, rest next) next {
 
 func (c *Chain) credentials(r *http.Request) actor.Credentials {
 	return actor.Credentials{
-		Authorization: r.Header.Get("Authorization"), Proof: r.Header.Get("DPoP"), Method: r.Method,
+		// Two proofs become one that no authenticator accepts.
+		Authorization: r.Header.Get("Authorization"), Proof: strings.Join(r.Header["Dpop"], ","), Method: r.Method,
 		URL: c.options.Config.PublicURL + r.URL.EscapedPath(), InvocationToken: r.Header.Get("Invocation-Token"),
 	}
+}
+
+// CredentialsFrom gives what the request presented, for operations that check a proof by
+// themselves because nobody is signed in yet.
+func CredentialsFrom(ctx context.Context) actor.Credentials {
+	if x := exchangeFrom(ctx); x != nil {
+		return x.credentials
+	}
+	return actor.Credentials{}
 }
 
 func (c *Chain) authenticate(x *exchange, r *http.Request, credentials actor.Credentials) (actor.Actor, error) {
@@ -154,7 +170,7 @@ func (c *Chain) authenticate(x *exchange, r *http.Request, credentials actor.Cre
 
 func (c *Chain) verify(r *http.Request, credentials actor.Credentials) (actor.Actor, error) {
 	unreadable := errs.New(errs.CodeUnauthenticated, "The credentials cannot be read. Sign in again.")
-	for _, name := range []string{"Authorization", "Dpop", "Invocation-Token"} {
+	for _, name := range []string{"Authorization", "Invocation-Token"} {
 		if len(r.Header[name]) > 1 {
 			return actor.Actor{}, unreadable
 		}
