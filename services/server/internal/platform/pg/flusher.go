@@ -34,7 +34,7 @@ var (
 //	     ▲                                   │                  │
 //	     └──── connection lost: every ticket of the generation fails ◀──┘
 type Flusher struct {
-	connect    func(ctx context.Context) (*pgx.Conn, error)
+	connect    func(ctx context.Context) (flushConn, error)
 	timeout    time.Duration
 	backoffCap time.Duration
 	log        *slog.Logger
@@ -53,6 +53,23 @@ type Flusher struct {
 	next       *flushGroup   // tickets of the following flush; nil without any
 }
 
+// flushConn is the flusher's own connection: what it flushes proves that the database has
+// not crashed since the connection was made.
+type flushConn interface {
+	Flush(ctx context.Context) error
+	Ping(ctx context.Context) error
+	Close(ctx context.Context) error
+}
+
+// pgxFlush is the real one.
+type pgxFlush struct{ *pgx.Conn }
+
+// Flush implements flushConn.
+func (c pgxFlush) Flush(ctx context.Context) error {
+	_, err := c.Exec(ctx, flushStatement)
+	return err
+}
+
 // flushGroup is the set of tickets that one flush resolves.
 type flushGroup struct {
 	generation uint64
@@ -60,7 +77,7 @@ type flushGroup struct {
 	err        error
 }
 
-func newFlusher(connect func(context.Context) (*pgx.Conn, error), timeout, backoffCap time.Duration, log *slog.Logger) *Flusher {
+func newFlusher(connect func(context.Context) (flushConn, error), timeout, backoffCap time.Duration, log *slog.Logger) *Flusher {
 	return &Flusher{
 		connect: connect, timeout: timeout, backoffCap: backoffCap, log: log,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
@@ -170,12 +187,12 @@ func (f *Flusher) up(ctx context.Context) error {
 	}
 }
 
-func (f *Flusher) run(ctx context.Context, conn *pgx.Conn) {
+func (f *Flusher) run(ctx context.Context, conn flushConn) {
 	defer close(f.done)
 	for {
 		err := f.serve(ctx, conn)
 		f.lose(err)
-		closeConn(conn)
+		closeFlush(conn)
 		if ctx.Err() != nil {
 			return
 		}
@@ -190,7 +207,7 @@ func (f *Flusher) run(ctx context.Context, conn *pgx.Conn) {
 // serve flushes group after group; one statement is in flight at a time, and what arrives
 // meanwhile forms the next group. While nothing arrives it asks for a sign of life, so a
 // lost connection is found before a commit depends on it.
-func (f *Flusher) serve(ctx context.Context, conn *pgx.Conn) error {
+func (f *Flusher) serve(ctx context.Context, conn flushConn) error {
 	idle := time.NewTicker(idleCheck)
 	defer idle.Stop()
 	for {
@@ -222,14 +239,13 @@ func (f *Flusher) serve(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-func (f *Flusher) flush(ctx context.Context, conn *pgx.Conn) error {
+func (f *Flusher) flush(ctx context.Context, conn flushConn) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	_, err := conn.Exec(ctx, flushStatement)
-	return err
+	return conn.Flush(ctx)
 }
 
-func (f *Flusher) ask(ctx context.Context, conn *pgx.Conn) error {
+func (f *Flusher) ask(ctx context.Context, conn flushConn) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	return conn.Ping(ctx)
@@ -271,7 +287,7 @@ func (f *Flusher) announce() {
 }
 
 // reconnect tries until it succeeds or the flusher ends; the first attempt is immediate.
-func (f *Flusher) reconnect(ctx context.Context) *pgx.Conn {
+func (f *Flusher) reconnect(ctx context.Context) flushConn {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, f.backoffCap) {
 		if conn, err := f.connect(ctx); err == nil {
 			return conn
@@ -282,6 +298,12 @@ func (f *Flusher) reconnect(ctx context.Context) *pgx.Conn {
 		case <-time.After(pause):
 		}
 	}
+}
+
+func closeFlush(conn flushConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx)
 }
 
 func closeConn(conn *pgx.Conn) {

@@ -233,7 +233,7 @@ func (db *DB) connectDirect(ctx context.Context, appName string) (*pgx.Conn, err
 	return pgx.ConnectConfig(ctx, cfg)
 }
 
-func (db *DB) connectFlusher(ctx context.Context) (*pgx.Conn, error) {
+func (db *DB) connectFlusher(ctx context.Context) (flushConn, error) {
 	conn, err := db.connectDirect(ctx, "bothy-flush")
 	if err != nil {
 		return nil, err
@@ -242,11 +242,12 @@ func (db *DB) connectFlusher(ctx context.Context) (*pgx.Conn, error) {
 		closeConn(conn)
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, flushStatement); err != nil {
+	flusher := pgxFlush{conn}
+	if err := flusher.Flush(ctx); err != nil {
 		closeConn(conn)
 		return nil, fmt.Errorf("flush once: %w", err)
 	}
-	return conn, nil
+	return flusher, nil
 }
 
 // checkDurable is what the flusher's connection finds out in the other mode.
