@@ -463,6 +463,17 @@ func TestFailedCredentialsAreThrottledByAddress(t *testing.T) {
 	}
 }
 
+func TestFailedCredentialsAndLoginsShareABucket(t *testing.T) {
+	b := setup(t, func(_ *Options, op *Operation) { op.RateLimitClass = "rl.public_auth" })
+	b.auth.err = errs.New(errs.CodeUnauthenticated, "no")
+	for range 3 {
+		b.write()
+	}
+	if w := b.send("POST", thing, `{"name":"n"}`, good[2:]...); code(t, w) != "rate_limited" {
+		t.Errorf("%d", w.Code)
+	}
+}
+
 func TestTheRateLimitAnswers429(t *testing.T) {
 	b := setup(t, func(_ *Options, op *Operation) { op.RateLimitClass = "tight" })
 	b.write()

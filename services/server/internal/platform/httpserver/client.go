@@ -72,15 +72,15 @@ func parseAddr(text string) (netip.Addr, bool) {
 	return addr.WithZone("").Unmap(), true
 }
 
-// bucketAddr is the key of a bucket per client address. A client with IPv6 commands a
-// whole /64, so that is what counts.
-func bucketAddr(addr netip.Addr) string {
+// ipKey is the key of a bucket per client address. A client with IPv6 commands a whole /64,
+// so that is what counts.
+func ipKey(addr netip.Addr) string {
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {
-			return p.Addr().String()
+			addr = p.Addr()
 		}
 	}
-	return addr.String()
+	return "ip:" + addr.String()
 }
 
 // ParseAuthorization splits the header Authorization into its scheme in lower case and the

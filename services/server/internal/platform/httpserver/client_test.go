@@ -51,10 +51,10 @@ func TestForwardedHeadersCountFromTrustedProxiesAlone(t *testing.T) {
 }
 
 func TestAClientWithIPv6HasOneBucket(t *testing.T) {
-	if bucketAddr(netip.MustParseAddr("2001:db8::1")) != bucketAddr(netip.MustParseAddr("2001:db8::ffff:1")) {
+	if ipKey(netip.MustParseAddr("2001:db8::1")) != ipKey(netip.MustParseAddr("2001:db8::ffff:1")) {
 		t.Error("two addresses of a network have two buckets")
 	}
-	if bucketAddr(netip.MustParseAddr("203.0.113.7")) == bucketAddr(netip.MustParseAddr("203.0.113.8")) {
+	if ipKey(netip.MustParseAddr("203.0.113.7")) == ipKey(netip.MustParseAddr("203.0.113.8")) {
 		t.Error("two IPv4 addresses share a bucket")
 	}
 }

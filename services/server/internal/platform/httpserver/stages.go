@@ -153,7 +153,7 @@ func CredentialsFrom(ctx context.Context) actor.Credentials {
 }
 
 func (c *Chain) authenticate(x *exchange, r *http.Request, credentials actor.Credentials) (actor.Actor, error) {
-	key := bucketAddr(x.meta.ClientIP)
+	key := ipKey(x.meta.ClientIP)
 	if ok, wait := c.options.Limiter.Peek(ratelimit.PublicAuth, key); !ok {
 		c.count("bothy.ratelimit.rejected", "bothy.ratelimit.class", ratelimit.PublicAuth)
 		return actor.Actor{}, tooMany(wait)
@@ -212,7 +212,7 @@ func rateKey(kind ratelimit.KeyKind, x *exchange) string {
 	a := x.actor
 	switch {
 	case kind == ratelimit.KeyClientIP || a.ID.IsZero():
-		return "ip:" + bucketAddr(x.meta.ClientIP)
+		return ipKey(x.meta.ClientIP)
 	case kind == ratelimit.KeyPrincipalDevice && !a.DeviceID.IsZero():
 		return a.ID.String() + "/" + a.DeviceID.String()
 	case kind == ratelimit.KeyPrincipalDevice && !a.TokenID.IsZero():
