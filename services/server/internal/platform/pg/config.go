@@ -64,6 +64,8 @@ type Config struct {
 	DSN string
 	// Tracer observes statements; nil for none.
 	Tracer pgx.QueryTracer
+	// Metrics receives measurements; nil for none.
+	Metrics Metrics
 }
 
 // Default is the configuration without any source.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -111,9 +112,37 @@ func (e *Embedded) Port() int { return e.cfg.port() }
 
 // AdminDSN connects as superuser to the database postgres. It holds the password.
 func (e *Embedded) AdminDSN() string {
-	query := url.Values{"host": {e.socketDir}, "port": {strconv.Itoa(e.Port())}, "sslmode": {"disable"}}
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(bootstrapUser, e.password), Path: "/postgres", RawQuery: encodeQuery(query)}
+	return Address{Host: e.socketDir, Port: e.Port(), password: e.password}.AdminDSN()
+}
+
+// Address is where a supervised cluster is reached.
+type Address struct {
+	// Host is the folder of the socket, Port the number in the socket's name.
+	Host     string
+	Port     int
+	password string
+}
+
+// AdminDSN connects as superuser to the database postgres. It holds the password.
+func (a Address) AdminDSN() string {
+	query := url.Values{"host": {a.Host}, "port": {strconv.Itoa(a.Port)}, "sslmode": {"disable"}}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(bootstrapUser, a.password), Path: "/postgres", RawQuery: encodeQuery(query)}
 	return u.String()
+}
+
+// FindEmbedded gives the address of the cluster that another process supervises: what a
+// command uses after StartEmbedded answered ErrSupervised.
+func FindEmbedded(cfg EmbeddedConfig) (Address, error) {
+	f := folder{root: cfg.DataDir}
+	password, err := os.ReadFile(f.password())
+	if err != nil {
+		return Address{}, fmt.Errorf("read the superuser's password: %w", err)
+	}
+	a := Address{Host: f.run(), Port: cfg.port(), password: strings.TrimSpace(string(password))}
+	if moved, err := os.ReadFile(f.location()); err == nil {
+		a.Host = strings.TrimSpace(string(moved))
+	}
+	return a, nil
 }
 
 // Version is the version of the server.

@@ -51,6 +51,9 @@ type EmbeddedConfig struct {
 	MaxConns int
 	// StartTimeout bounds the wait for the first answer ("startup.dependency_wait").
 	StartTimeout time.Duration
+	// OnRestart is called at each restart of a server that ended by itself, for the metric;
+	// nil for none.
+	OnRestart func()
 }
 
 // DefaultEmbedded is the configuration without any source.

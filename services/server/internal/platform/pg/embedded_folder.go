@@ -32,6 +32,7 @@ func (f folder) cluster() string  { return filepath.Join(f.root, "pg"+majorVersi
 func (f folder) run() string      { return filepath.Join(f.root, "run") }
 func (f folder) secrets() string  { return filepath.Join(f.root, "secrets") }
 func (f folder) password() string { return filepath.Join(f.secrets(), "superuser_password") }
+func (f folder) location() string { return filepath.Join(f.run(), "location") }
 func (f folder) lock() string     { return filepath.Join(f.root, "supervisor.lock") }
 func (f folder) staged() string   { return filepath.Join(f.root, "staged") }
 
@@ -189,9 +190,12 @@ func (f folder) writeHBA(withPort bool) error {
 func (f folder) socketDir(port int) (string, error) {
 	socket := filepath.Join(f.run(), fmt.Sprintf(".s.PGSQL.%d", port))
 	if len(socket) <= socketPathLimit {
+		if err := os.Remove(f.location()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("forget the place of an earlier socket: %w", err)
+		}
 		return f.run(), nil
 	}
-	location := filepath.Join(f.run(), "location")
+	location := f.location()
 	if text, err := os.ReadFile(location); err == nil {
 		if dir := strings.TrimSpace(string(text)); f.closedDir(dir) == nil {
 			return dir, nil

@@ -81,6 +81,9 @@ func (e *Embedded) supervise() {
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxRestartPause)
+		if e.cfg.OnRestart != nil {
+			e.cfg.OnRestart()
+		}
 		if err := e.relaunch(); err != nil {
 			e.err = err
 			return

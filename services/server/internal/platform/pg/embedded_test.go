@@ -183,6 +183,10 @@ func TestEmbeddedMovesALongSocketPath(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(location)) != e.Host() {
 		t.Errorf("the place of the socket is recorded as %q, %v", location, err)
 	}
+	found, err := pg.FindEmbedded(cfg)
+	if err != nil || found.Host != e.Host() || found.AdminDSN() != e.AdminDSN() {
+		t.Errorf("another process finds %s, %v", found.Host, err)
+	}
 	adminQuery(t, e, "SELECT 'there'")
 }
 

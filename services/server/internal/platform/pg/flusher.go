@@ -38,13 +38,13 @@ type Flusher struct {
 	timeout    time.Duration
 	backoffCap time.Duration
 	log        *slog.Logger
+	metrics    Metrics
 
 	wake chan struct{}
 	done chan struct{}
 	stop context.CancelFunc
 
 	flushes atomic.Int64
-	waiters atomic.Int64
 
 	mu         sync.Mutex
 	generation uint64
@@ -73,13 +73,14 @@ func (c pgxFlush) Flush(ctx context.Context) error {
 // flushGroup is the set of tickets that one flush resolves.
 type flushGroup struct {
 	generation uint64
+	size       int
 	done       chan struct{}
 	err        error
 }
 
 func newFlusher(connect func(context.Context) (flushConn, error), timeout, backoffCap time.Duration, log *slog.Logger) *Flusher {
 	return &Flusher{
-		connect: connect, timeout: timeout, backoffCap: backoffCap, log: log,
+		connect: connect, timeout: timeout, backoffCap: backoffCap, log: log, metrics: noMetrics{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
@@ -116,8 +117,6 @@ func (f *Flusher) Flushes() int64 { return f.flushes.Load() }
 
 // Wait implements flush.Barrier.
 func (f *Flusher) Wait(ctx context.Context, generation uint64) error {
-	f.waiters.Add(1)
-	defer f.waiters.Add(-1)
 	group, err := f.join(generation)
 	if err != nil {
 		return unavailable(CauseOutcomeUnknown, err)
@@ -149,6 +148,7 @@ func (f *Flusher) join(generation uint64) (*flushGroup, error) {
 	if f.next == nil {
 		f.next = &flushGroup{generation: generation, done: make(chan struct{})}
 	}
+	f.next.size++
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -229,6 +229,7 @@ func (f *Flusher) serve(ctx context.Context, conn flushConn) error {
 		group.err = err
 		if err == nil {
 			f.flushes.Add(1)
+			f.metrics.FlushGroup(ctx, group.size)
 			close(group.done)
 			continue
 		}

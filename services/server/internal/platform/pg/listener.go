@@ -34,6 +34,7 @@ func (db *DB) Listen(ctx context.Context, l Listener) error {
 			return ctx.Err()
 		}
 		if listening {
+			db.cfg.Metrics.ListenReconnected(ctx, l.AppName)
 			again, pause = true, firstPause
 		}
 		db.log.Warn("listen connection lost", "component", "pg.listener", "application", l.AppName, "error", err)

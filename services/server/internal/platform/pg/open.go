@@ -42,9 +42,13 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = noMetrics{}
+	}
 	db := &DB{cfg: cfg, log: log, barrier: noBarrier{}}
 	if cfg.CommitMode == CommitGroupFlush {
 		db.flusher = newFlusher(db.connectFlusher, cfg.FlushTimeout, cfg.ListenBackoffCap, log.With("component", "pg.flusher"))
+		db.flusher.metrics = cfg.Metrics
 		if err := db.flusher.start(ctx); err != nil {
 			return nil, fmt.Errorf("connect the flusher: %w", err)
 		}
@@ -121,7 +125,10 @@ func (db *DB) mayShowUnflushed() bool {
 // given up on; a failure leaves one more in doubt.
 func (db *DB) await(ctx context.Context, generation uint64) error {
 	covered := db.doubts.Load()
-	if err := db.barrier.Wait(ctx, generation); err != nil {
+	begin := time.Now()
+	err := db.barrier.Wait(ctx, generation)
+	db.cfg.Metrics.FlushWait(ctx, time.Since(begin))
+	if err != nil {
 		db.doubts.Add(1)
 		return err
 	}
@@ -143,7 +150,9 @@ func (db *DB) ping(ctx context.Context) error {
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, db.cfg.AcquireTimeout)
 	defer cancel()
+	begin := time.Now()
 	conn, err := db.pool.Acquire(limited)
+	db.cfg.Metrics.AcquireWait(ctx, time.Since(begin))
 	if err == nil {
 		return conn, nil
 	}

@@ -56,7 +56,10 @@ func (s *Units) Do(ctx context.Context, fn func(ctx context.Context) error, opts
 		return errs.New(errs.CodeMaintenance, "The instance is in maintenance: reading works, writing does not.").
 			WithRetryAfter(s.cfg.MaintenanceRetryAfter)
 	}
-	return s.repeat(ctx, func() error { return s.runOnce(ctx, fn, o) })
+	begin := time.Now()
+	err := s.repeat(ctx, func() error { return s.runOnce(ctx, fn, o) })
+	s.db.cfg.Metrics.UnitDone(ctx, outcomeOf(err), time.Since(begin))
+	return err
 }
 
 // View implements txn.UnitOfWork.
@@ -102,6 +105,7 @@ func (s *Units) repeat(ctx context.Context, run func() error) error {
 		default:
 			return translate(err)
 		}
+		s.db.cfg.Metrics.UnitRepeated(ctx, retryReason(err))
 		if ctx.Err() != nil {
 			return unavailable(CauseDeadline, errors.Join(ctx.Err(), err))
 		}
