@@ -22,7 +22,6 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/idempotency"
 	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
-	"github.com/OWNER/bothy/services/server/internal/platform/httpserver/schema"
 	"github.com/OWNER/bothy/services/server/internal/platform/otel"
 	"github.com/OWNER/bothy/services/server/internal/platform/ratelimit"
 )
@@ -53,8 +52,6 @@ type Options struct {
 	// RateKeys makes the keys of classes whose key only their module knows, by class name
 	// without "rl.". An empty key falls back to the client address.
 	RateKeys map[string]func(r *http.Request, a actor.Actor) string
-	// Schema checks parameters and bodies.
-	Schema *schema.Document
 	// Pages answers paths outside the API; it sets its own headers.
 	Pages http.Handler
 	// Observe is told of every answer, for tests that account for what was exercised.
@@ -124,7 +121,6 @@ var stages = []stage{
 	{"idempotency", (*Chain).idempotencyStage},
 	{"content", (*Chain).contentStage},
 	{"if_match", (*Chain).ifMatchStage},
-	{"schema", (*Chain).schemaStage},
 	{"position", (*Chain).positionStage},
 	{"check_log", (*Chain).checkLogStage},
 }

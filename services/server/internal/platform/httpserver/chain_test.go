@@ -26,17 +26,11 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
-	"github.com/OWNER/bothy/services/server/internal/platform/httpserver/schema"
 	"github.com/OWNER/bothy/services/server/internal/platform/otel"
 	"github.com/OWNER/bothy/services/server/internal/platform/ratelimit"
 )
 
 var principal = ids.MustParse("0199c2a0-000f-7000-8000-00000000000f")
-
-const contractDocument = `{"paths":{"/api/v1/things/{thing_id}":{
- "get":{"operationId":"getThing","parameters":[{"name":"thing_id","in":"path","schema":{"type":"string","maxLength":5}}]},
- "post":{"operationId":"writeThing","requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":5}}}}}}}
-}}}`
 
 type bundle struct {
 	*Chain
@@ -68,10 +62,6 @@ func setup(t testing.TB, change func(*Options, *Operation)) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := schema.Compile([]byte(contractDocument))
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := Options{
 		Config: Config{
 			PublicURL: "https://chat.example.org", RequestTimeout: time.Minute, TransferTimeout: time.Minute, MaxJSONBodyBytes: 1000, MaxJSONDepth: 8,
@@ -79,7 +69,7 @@ func setup(t testing.TB, change func(*Options, *Operation)) *bundle {
 			CORSAllowedOrigins: []string{"https://other.example"}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
 		},
 		Log: slog.New(slog.NewJSONHandler(b.log, nil)), Clock: b.clock, Limiter: limiter, Authenticator: b.auth, Meter: b.meter,
-		Units: b.units, Idempotency: b.store, Positions: b, Schema: document,
+		Units: b.units, Idempotency: b.store, Positions: b,
 		SetupComplete: func() (bool, error) { return b.setup, nil },
 		Observe:       func(o Observation) { b.observed = append(b.observed, o) },
 		Unproven:      func(Operation, []authorize.Check) { b.unproven++ },
@@ -231,7 +221,7 @@ func code(t testing.TB, w *httptest.ResponseRecorder) string {
 func TestTheStagesStandInTheirOrder(t *testing.T) {
 	want := []string{
 		"operation", "cors", "authentication", "ratelimit", "maintenance", "setup", "idempotency", "content", "if_match",
-		"schema", "position", "check_log",
+		"position", "check_log",
 	}
 	var got []string
 	for _, s := range stages {
@@ -264,9 +254,8 @@ func TestAnEarlierStageAnswersFirst(t *testing.T) {
 		{"setup_required", func() { b.setup = true }},
 		{"validation_failed", func() { headers[3] = "good-key" }},
 		{"unsupported_media_type", func() { headers[5] = "application/json"; headers[3] = "k2" }},
-		{"malformed_request", func() { body = `{"nome":"n"}`; headers[3] = "k3" }},
+		{"malformed_request", func() { body = `{"name":"n"}`; headers[3] = "k3" }},
 		{"precondition_required", func() { headers = append(headers, "If-Match", `"1"`); headers[3] = "k4" }},
-		{"validation_failed", func() { body = `{"name":"n"}`; headers[3] = "k5" }},
 		{"", func() {}},
 	} {
 		if got := code(t, b.send("POST", thing, body, headers...)); got != step.want {
@@ -555,12 +544,13 @@ func TestAHandlerReadsTheNormalisedBody(t *testing.T) {
 
 func TestTheAccessLineHasNoContent(t *testing.T) {
 	b := setup(t, nil)
+	b.handle = func(w http.ResponseWriter, r *http.Request) { WriteError(w, r, errs.NotFound()) }
 	b.send("GET", thing+"?secretquery=1", "", "User-Agent", "secretagent", "Authorization", "DPoP secrettoken")
 	line := b.log.String()
-	if strings.Contains(line, "secret") || strings.Contains(line, "203.0.113.9") || !strings.Contains(line, `"operation":"getThing"`) || !strings.Contains(line, `"code":"validation_failed"`) {
+	if strings.Contains(line, "secret") || strings.Contains(line, "203.0.113.9") || !strings.Contains(line, `"operation":"getThing"`) || !strings.Contains(line, `"code":"not_found"`) {
 		t.Error(line)
 	}
-	if len(b.observed) != 1 || b.observed[0].Code != errs.CodeValidationFailed || b.observed[0].Status != 400 {
+	if len(b.observed) != 1 || b.observed[0].Code != errs.CodeNotFound || b.observed[0].Status != 404 {
 		t.Errorf("%+v", b.observed)
 	}
 }

@@ -5,7 +5,9 @@
 //
 //	panics ─ span, correlation ID ─ base headers, client IP ─ router
 //	   └─ per operation: operation ─ cors ─ authentication ─ ratelimit ─ maintenance ─ setup ─
-//	      idempotency ─ content ─ if_match ─ schema ─ position ─ check_log ─ handler
+//	      idempotency ─ content ─ if_match ─ position ─ check_log ─ handler
+//
+// The handler is the generated one, which first checks the request against the contract.
 //
 // The order is a contract: limits need the route, throttling needs the principal and comes
 // before everything that costs, the stage that stores answers wraps everything that decides

@@ -40,8 +40,6 @@ type exchange struct {
 	// body is the body as it came, once a stage has read it.
 	body     []byte
 	bodyRead bool
-	// guarded is the body after the guard, which handlers read.
-	guarded []byte
 	// position is what a read reflects, zero when unknown.
 	position int64
 	// exempt says that a write may run although the instance is read-only.
