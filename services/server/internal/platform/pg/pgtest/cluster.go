@@ -40,6 +40,7 @@ var durableSettings = []string{"wal_writer_delay=10s", "checkpoint_timeout=1h"}
 
 var commonSettings = []string{
 	"listen_addresses=", "max_connections=300", "shared_buffers=128MB", "timezone=UTC", "jit=off", "log_statement=none",
+	"dynamic_shared_memory_type=mmap", // Stays below the folder, so a killed server leaves nothing behind.
 }
 
 // Cluster is a running server.
