@@ -225,6 +225,9 @@ func (c *Chain) unrouted(x *exchange, r *http.Request) {
 	}
 }
 
+// errPanic stands for a panic, which is logged with its stack where it is caught.
+var errPanic = errors.New("panic in a handler")
+
 // finish catches panics and accounts for the answer.
 func (c *Chain) finish(x *exchange) {
 	p := recover()
@@ -235,7 +238,7 @@ func (c *Chain) finish(x *exchange) {
 		if !x.wrote {
 			p = nil
 			x.routed, x.discard = true, false
-			x.fail(x, errs.Internal(errors.New("panic")))
+			x.fail(x, errs.Internal(errPanic))
 		}
 	}
 	c.account(x)
@@ -258,7 +261,7 @@ func (c *Chain) account(x *exchange) {
 	if c.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		attrs := []slog.Attr{
 			slog.String("method", method(x.r.Method)), slog.String("operation", operation), slog.Int("status", status),
-			slog.Int64("duration_us", duration.Microseconds()), slog.Int64("bytes", x.size),
+			slog.Float64("duration_ms", float64(duration.Microseconds())/1000), slog.Int64("bytes", x.size),
 		}
 		if x.code != "" {
 			attrs = append(attrs, slog.String("code", string(x.code)))

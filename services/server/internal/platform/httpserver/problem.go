@@ -69,7 +69,7 @@ func (x *exchange) fail(w http.ResponseWriter, err error) {
 func (x *exchange) note(err error) {
 	e := errs.As(err)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errPanic):
 	case e.Kind() == errs.KindInternal:
 		x.chain.log.ErrorContext(x.r.Context(), "request failed", "code", e.Code, "err", err)
 	case e.Kind() == errs.KindUnavailable && e.Cause != nil && !errors.Is(err, context.Canceled):
