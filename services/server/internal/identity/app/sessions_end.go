@@ -51,14 +51,17 @@ func (s *Service) endSessionsCounted(ctx context.Context, principal ids.ID, why 
 	return len(ending), nil
 }
 
-// chosenSessions adds the children of every chosen session; the list is ascending, and a
-// child is younger than its parent.
+// chosenSessions adds the children of every chosen session. Children have none themselves.
 func chosenSessions(live []SessionRef, choose func(SessionRef) bool) []SessionRef {
 	chosen := map[ids.ID]bool{}
+	for _, r := range live {
+		if choose(r) {
+			chosen[r.ID] = true
+		}
+	}
 	var out []SessionRef
 	for _, r := range live {
-		if choose(r) || !r.ParentID.IsZero() && chosen[r.ParentID] {
-			chosen[r.ID] = true
+		if chosen[r.ID] || chosen[r.ParentID] {
 			out = append(out, r)
 		}
 	}

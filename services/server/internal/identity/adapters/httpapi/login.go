@@ -34,7 +34,7 @@ func (h *Handlers) BeginLogin(ctx context.Context, r rest.BeginLoginRequestObjec
 	}
 	out := rest.BeginLogin201JSONResponse{ExpiresAt: jsontype.At(begun.Flow.ExpiresAt), FlowID: begun.Flow.ID, Methods: begun.Methods}
 	if begun.Purpose != "" {
-		purpose := rest.LoginFlowPurpose(begun.Purpose)
+		purpose := rest.EnrollmentPurpose(begun.Purpose)
 		out.Purpose = &purpose
 		out.Principal = &rest.FlowPrincipal{ID: begun.Flow.PrincipalID, Handle: begun.Handle, DisplayName: begun.DisplayName}
 	}
