@@ -50,6 +50,29 @@ type Settings interface {
 	Duration(ctx context.Context, key string) (time.Duration, error)
 }
 
+// Setting describes a setting that a module brings; internal/wire collects them.
+type Setting struct {
+	Key string
+	// Module is the one that reads it.
+	Module string
+	// Type is bool, int, string, duration, enum or string_list.
+	Type string
+	// Default is a bool, int64, string, time.Duration or []string, as Type says.
+	Default any
+	// Min and Max bound numbers, milliseconds of durations and lengths of texts; nil for none.
+	Min, Max *int64
+	// Values are those of an enum.
+	Values []string
+	// Sensitive settings need a fresh proof of the owner.
+	Sensitive bool
+	// Check refuses further values; its error is a sentence.
+	Check func(value any) error
+}
+
+// SettingsCheck refuses a combination of settings before it takes effect, with a public
+// error. It sees every value as it would be.
+type SettingsCheck func(ctx context.Context, values map[string]any) error
+
 // Keys of settings that other modules read.
 const (
 	SettingName           = "instance.name"

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app records audited decisions and verifies the record.
+package app
+
+import (
+	"context"
+	"crypto"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/audit/domain"
+	"github.com/OWNER/bothy/services/server/internal/instance"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+// Config has the keys of audit.
+type Config struct {
+	// DenyWindow is the time in which equal denials become one row with their count.
+	DenyWindow time.Duration `key:"audit.deny_window"`
+	// VerifyMaxRows bounds the range of one verification.
+	VerifyMaxRows int64 `key:"audit.verify_max_rows"`
+	// IPKeyPeriod is how long a key of the pseudonyms is used.
+	IPKeyPeriod time.Duration `key:"audit.ip_key_period"`
+	// IPKeyWrap is the secret behind audit.ip_key_wrap_ref, 32 bytes. Nil records no
+	// pseudonyms: for commands and tests.
+	IPKeyWrap []byte
+	// Strict makes details of a wrong form an error instead of a replacement: for tests.
+	Strict bool
+}
+
+// DefaultConfig is the configuration without any source.
+func DefaultConfig() Config {
+	return Config{DenyWindow: time.Minute, VerifyMaxRows: 1_000_000, IPKeyPeriod: 720 * time.Hour}
+}
+
+// IPKey is a key under which addresses become pseudonyms.
+type IPKey struct {
+	ID                    ids.ID
+	ValidFrom, ValidUntil time.Time
+	Wrapped               []byte
+}
+
+// Store keeps the tables of the module.
+type Store interface {
+	// Last is the row with the highest number, as far as linking needs it; ok is false while
+	// there is none. In a unit it must run after the counter has been raised.
+	Last(ctx context.Context) (seq int64, hash domain.Hash, ok bool, err error)
+	// Insert queues rows for the tail of the unit.
+	Insert(ctx context.Context, rows []domain.Row) error
+	// Rows reads up to limit rows from a number on, ascending.
+	Rows(ctx context.Context, from int64, limit int) ([]domain.Row, error)
+	// Bounds are the first and last number; zero while there is no row.
+	Bounds(ctx context.Context) (first, last int64, err error)
+
+	// LastCheckpoint is the newest; ok is false while there is none.
+	LastCheckpoint(ctx context.Context) (c domain.Checkpoint, ok bool, err error)
+	// Checkpoints reads those over rows in a range, ascending, with the one before the range.
+	Checkpoints(ctx context.Context, from, to int64) ([]domain.Checkpoint, error)
+	InsertCheckpoint(ctx context.Context, c domain.Checkpoint) error
+
+	// IPKeys reads the keys that are valid at the moment or later.
+	IPKeys(ctx context.Context, now time.Time) ([]IPKey, error)
+	// InsertIPKey adds a key unless one begins at the same time.
+	InsertIPKey(ctx context.Context, k IPKey) error
+}
+
+// VerificationKeys gives the public keys of a purpose by kid, old ones too. The module
+// instance implements it.
+type VerificationKeys interface {
+	VerificationKeys(ctx context.Context, p instance.Purpose) (map[string]crypto.PublicKey, error)
+}
