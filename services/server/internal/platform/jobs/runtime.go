@@ -86,11 +86,18 @@ func New(ctx context.Context, c Config, d Dependencies, r *Registry) (*Runtime, 
 	return rt, nil
 }
 
+// fetchCooldown is the least time between two looks of a queue.
+const fetchCooldown = 10 * time.Millisecond
+
 func (rt *Runtime) config(c Config) *river.Config {
 	config := &river.Config{
 		Schema:  c.Schema,
 		Logger:  slog.New(quiet{rt.log.Handler()}),
 		Workers: rt.registry.workers,
+		// The library announces a queue at most once per cooldown, and what is inserted between
+		// two announcements waits for the next look. Its default of 100ms would make pushes
+		// late now and then.
+		FetchCooldown: fetchCooldown,
 		// The role of the server owns no index, so rebuilding them could only fail.
 		ReindexerSchedule:   river.NeverSchedule(),
 		ReindexerIndexNames: []string{},
