@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-const api = process.env["BOTHY_API"] ?? "http://localhost:8080";
+const api = process.env.BOTHY_API ?? "http://localhost:8080";
 
 /**
  * Entry documents of the client. The console gets a document of its own below /console/ as soon as it has a first
@@ -13,7 +13,7 @@ const inputs = { main: fileURLToPath(new URL("./index.html", import.meta.url)) }
 
 export default defineConfig({
   plugins: [react()],
-  define: { __BUILD__: JSON.stringify(process.env["BOTHY_BUILD"] ?? "dev") },
+  define: { __BUILD__: JSON.stringify(process.env.BOTHY_BUILD ?? "dev") },
   build: {
     target: "es2023",
     // A data: address would need a wider img-src and font-src than the policy of the page grants.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import { type FormEvent, useState } from "react";
+import { body } from "../api/client";
+import type { Channel, Id, Message } from "../api/types";
+import { useClient } from "../client/Client";
+import { authorOf } from "../client/names";
+import { useStore } from "../client/useStore";
+import { useSubmit } from "../client/useSubmit";
+import { newId } from "../engine/browser";
+import { renderMention } from "../features/conversation/MentionChip";
+import { Markdown } from "../text/Markdown";
+import { Button, IconButton } from "../ui/Button";
+import { Notice } from "../ui/Notice";
+import { Place } from "./Place";
+import styles from "./Shell.module.css";
+
+interface Props {
+  readonly channel: Channel;
+  readonly threadId: Id | undefined;
+  /** Message a new thread shall start from. */
+  readonly from: Message | undefined;
+  readonly target: Id | undefined;
+  readonly onClose: () => void;
+  readonly onStarted: (threadId: Id) => void;
+}
+
+/** A side conversation beside its channel. */
+export function ThreadPanel({ channel, threadId, from, target, onClose, onStarted }: Props) {
+  const title = useStore((state) =>
+    threadId === undefined ? undefined : state.tables.threads.get(threadId)?.value.title,
+  );
+  return (
+    <aside className={styles.panel} aria-label="Thread">
+      <header className={styles.panelHead}>
+        <h2 dir="auto">{title ?? (threadId === undefined ? "New thread" : "Thread")}</h2>
+        <IconButton icon="x" label="Close thread" tip="none" onClick={onClose} />
+      </header>
+      {threadId === undefined ? (
+        from === undefined ? null : (
+          <NewThread key={from.id} channel={channel} from={from} onStarted={onStarted} />
+        )
+      ) : (
+        <Place
+          key={threadId}
+          channel={channel}
+          threadId={threadId}
+          target={target}
+          onOpenThread={undefined}
+          label="Messages in this thread"
+          placeholder="Answer in this thread"
+        />
+      )}
+    </aside>
+  );
+}
+
+function NewThread({
+  channel,
+  from,
+  onStarted,
+}: {
+  channel: Channel;
+  from: Message;
+  onStarted: (threadId: Id) => void;
+}) {
+  const { api, engine } = useClient();
+  const submit = useSubmit();
+  const name = useStore((state) => authorOf(state, from).name);
+  const [text, setText] = useState("");
+  // One identifier for all attempts: pressing twice starts one thread.
+  const [key] = useState(newId);
+
+  const onSubmit = async (event: FormEvent) => {
+    event.preventDefault();
+    await submit.run(async () => {
+      const made = body(
+        await api.POST("/channels/{channel_id}/threads", {
+          params: { path: { channel_id: channel.id } },
+          body: { parent_message_id: from.id, message: { client_msg_id: key, content: text.trim() } },
+        }),
+      );
+      engine.absorb((draft) => draft.put("threads", made.thread.id, made.thread, 0));
+      onStarted(made.thread.id);
+    });
+  };
+
+  return (
+    <div className={styles.newThread}>
+      <blockquote>
+        <p>{name}</p>
+        <Markdown text={from.content} renderMention={renderMention} />
+      </blockquote>
+      <form onSubmit={onSubmit}>
+        <textarea
+          aria-label="First message of the thread"
+          placeholder="Start the thread"
+          rows={4}
+          dir="auto"
+          // biome-ignore lint/a11y/noAutofocus: the person just asked for this field
+          autoFocus
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+        <Button type="submit" tone="primary" busy={submit.busy} disabled={text.trim() === ""}>
+          Start thread
+        </Button>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createContext, useContext } from "react";
+import type { ApiClient } from "../api/client";
+import type { Discovery, Id } from "../api/types";
+import type { Engine } from "../engine/engine";
+import type { BrowserStorage } from "../engine/storage";
+import type { Store } from "../store/store";
+import type { Announcer } from "../ui/announcer";
+
+/** Everything a feature may reach for while somebody is signed in. */
+export interface Client {
+  readonly principalId: Id;
+  readonly sessionId: Id;
+  readonly discovery: Discovery;
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly api: ApiClient;
+  readonly storage: BrowserStorage;
+  readonly announcer: Announcer;
+  /** Ends the session here and on the server, and wipes what is stored. */
+  readonly signOut: () => Promise<void>;
+}
+
+/** Provided by the shell; absent while nobody is signed in. */
+export const ClientContext = createContext<Client | null>(null);
+
+/** The client of the signed-in person. */
+export function useClient(): Client {
+  const client = useContext(ClientContext);
+  if (client === null) throw new Error("used outside of a session");
+  return client;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codes of the server in words. The server's own sentences are never shown: they are for developers, and only codes
+// are part of the contract.
+
+const reasons: Readonly<Record<string, string>> = {
+  login_failed: "Name or password is not right.",
+  device_limit: "You have too many devices. End a session on one of them first.",
+  device_denied: "The sign-in was refused on another device.",
+  handle_taken: "This handle is already taken.",
+  email_taken: "This e-mail address belongs to somebody else.",
+  name_taken: "This name is already taken here.",
+  limit_reached: "There are as many of these as this instance allows.",
+  grant_exists: "This access is already granted.",
+  edit_window: "It is too late to edit this message.",
+  slow_mode: "Slow mode: wait a moment before the next message.",
+  participant_disabled: "The other person's account is disabled.",
+  target_archived: "This place is archived.",
+  token_limit: "This agent has too many tokens.",
+  no_step_up_method: "Set a password first; this action needs a fresh proof.",
+};
+
+const codes: Readonly<Record<string, string>> = {
+  validation_failed: "Something in the form is not right.",
+  malformed_request: "The request could not be read. Reload the page and try again.",
+  unauthenticated: "You are signed out.",
+  step_up_required: "This needs your password once more.",
+  forbidden: "You may not do this.",
+  scope_missing: "You may not do this.",
+  channel_read_only: "This channel is read-only.",
+  not_found: "This is not available to you or gone.",
+  conflict: "This does not fit what is there now. Reload and try again.",
+  i1_violation:
+    "A personal agent works for its credential holder alone. Others would be able to start it with this change.",
+  last_owner: "At least one owner must remain.",
+  message_deleted: "This message was deleted.",
+  flow_expired: "This took too long or the code was used. Start again.",
+  version_conflict: "This was changed in the meantime.",
+  payload_too_large: "This is too long.",
+  idempotency_key_reuse: "This was already sent with another text.",
+  rate_limited: "Too many attempts. Wait a moment.",
+  internal_error: "The server made a mistake. Nothing may have been changed; try again.",
+  unavailable: "The server is not ready. Try again in a moment.",
+  maintenance: "Read-only for maintenance. Try again later.",
+  setup_required: "This instance has no owner yet.",
+  too_short: "This is too short.",
+  too_long: "This is too long.",
+  too_common: "This password is one of the common ones. Choose another.",
+  contains_context: "The password must not contain your name or the name of the instance.",
+  empty: "Write something first.",
+  required: "This is needed.",
+  too_many_mentions: "This names too many people at once.",
+  invalid: "This is not right.",
+};
+
+/** Sentence for a code and its reason; unknown ones are shown with the code, so that it can be asked for. */
+export function problemText(code: string, reason?: string): string {
+  const known = (reason === undefined ? undefined : reasons[reason]) ?? codes[code];
+  return known ?? `This did not work (${reason ?? code}).`;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useState } from "react";
+import { ApiError, type FieldFault, NetworkError } from "../api/problem";
+import { SignedOutError } from "../auth/session";
+import { problemText } from "./problemText";
+
+/** State of a form that writes to the server. */
+export interface Submit {
+  readonly busy: boolean;
+  /** What went wrong, in words; undefined when nothing did. */
+  readonly error: string | undefined;
+  /** Faults of single fields. */
+  readonly faults: readonly FieldFault[];
+  /** Runs the work; the promise tells whether it succeeded. */
+  readonly run: (work: () => Promise<void>) => Promise<boolean>;
+  /** Text of the fault of one field, by its JSON pointer. */
+  readonly faultOf: (pointer: string) => string | undefined;
+}
+
+/** Runs one write at a time and keeps what went wrong. */
+export function useSubmit(): Submit {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string>();
+  const [faults, setFaults] = useState<readonly FieldFault[]>([]);
+  const run = async (work: () => Promise<void>) => {
+    if (busy) return false;
+    setBusy(true);
+    setError(undefined);
+    setFaults([]);
+    try {
+      await work();
+      return true;
+    } catch (cause) {
+      if (cause instanceof ApiError) setFaults(cause.problem.errors);
+      setError(wordsFor(cause));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return {
+    busy,
+    error,
+    faults,
+    run,
+    faultOf: (pointer) => {
+      const fault = faults.find((known) => known.pointer === pointer);
+      return fault === undefined ? undefined : problemText(fault.code);
+    },
+  };
+}
+
+/** Any failure in words. */
+export function wordsFor(cause: unknown): string {
+  if (cause instanceof ApiError) return problemText(cause.problem.code, cause.problem.reason);
+  if (cause instanceof NetworkError) return "The server cannot be reached. Nothing was changed; try again.";
+  if (cause instanceof SignedOutError) return "You are signed out.";
+  throw cause;
+}

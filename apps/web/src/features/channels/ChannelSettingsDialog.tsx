@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, useState } from "react";
+import { body } from "../../api/client";
+import type { Channel, Grant, Id, Level, TriggerRule } from "../../api/types";
+import { useClient } from "../../client/Client";
+import { channelName } from "../../client/names";
+import { useStore } from "../../client/useStore";
+import { useSubmit, wordsFor } from "../../client/useSubmit";
+import { Button } from "../../ui/Button";
+import { Dialog, DialogActions } from "../../ui/Dialog";
+import { Choice, Select } from "../../ui/Field";
+import { Notice } from "../../ui/Notice";
+
+interface Props {
+  readonly channel: Channel;
+  readonly onClose: () => void;
+}
+
+/** Who answers in a channel, when, and who may ask. Each part is saved by itself. */
+export function ChannelSettingsDialog({ channel, onClose }: Props) {
+  const name = useStore((state) => channelName(state, channel));
+  return (
+    <Dialog title={`#${name}`} onClose={onClose}>
+      <OperatorPart channel={channel} />
+      <EveryonePart channelId={channel.id} />
+      <DialogActions>
+        <Button tone="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+const rules: readonly { value: TriggerRule; label: string; hint: string }[] = [
+  { value: "mention", label: "When mentioned", hint: "A message that names an agent sets it to work." },
+  { value: "all", label: "On every message", hint: "The operator answers everything people write here." },
+  { value: "off", label: "Never", hint: "No agent works in this channel." },
+];
+
+function OperatorPart({ channel }: { readonly channel: Channel }) {
+  const { api, engine } = useClient();
+  const submit = useSubmit();
+  const agents = useStore((state) => state.tables.agents);
+  const current = channel.operator.mode === "own" ? (channel.operator.agent_id ?? "") : "";
+
+  const choose = (agentId: string) =>
+    submit.run(async () => {
+      const updated = body(
+        await api.PUT("/channels/{channel_id}/operator", {
+          params: { path: { channel_id: channel.id }, header: { "If-Match": `"${channel.version}"` } },
+          body: agentId === "" ? { mode: "none" } : { mode: "own", agent_id: agentId },
+        }),
+      );
+      engine.absorb((draft) => draft.put("channels", updated.id, updated, 0));
+    });
+
+  const setRule = (rule: TriggerRule) =>
+    submit.run(async () => {
+      const path = { channel_id: channel.id };
+      const behavior = body(await api.GET("/channels/{channel_id}/behavior", { params: { path } }));
+      await api.PATCH("/channels/{channel_id}/behavior", {
+        params: { path, header: { "If-Match": `"${behavior.version}"` } },
+        body: { trigger_rule: rule },
+      });
+      engine.absorb((draft) => {
+        const known = draft.get("channels", channel.id);
+        if (known !== undefined) draft.set("channels", channel.id, { ...known.value, trigger_rule: rule }, known.stamp);
+      });
+    });
+
+  const options = [...agents.values()]
+    .map(({ value }) => value)
+    .filter((agent) => agent.status === "active")
+    .map((agent) => ({ value: agent.principal_id, label: `${agent.display_name} (@${agent.handle})` }));
+  return (
+    <>
+      <Select
+        label="Operator"
+        value={current}
+        onChange={(value) => void choose(value)}
+        options={[{ value: "", label: "No agent" }, ...options]}
+        hint="The agent that answers here."
+      />
+      <Choice
+        legend="Agents work"
+        value={channel.trigger_rule}
+        onChange={(rule) => void setRule(rule)}
+        options={rules}
+      />
+      {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+    </>
+  );
+}
+
+type EveryoneLevel = Level | "none";
+
+const levels: readonly { value: EveryoneLevel; label: string; hint?: string }[] = [
+  { value: "none", label: "Nothing", hint: "Only those who have access by another grant." },
+  { value: "read", label: "Read" },
+  { value: "write", label: "Read and write" },
+  { value: "trigger", label: "Read, write and set agents to work" },
+];
+
+/** What everybody of the instance may do in the channel. */
+function EveryonePart({ channelId }: { readonly channelId: Id }) {
+  const { api } = useClient();
+  const submit = useSubmit();
+  const [everyone, setEveryone] = useState<Id>();
+  const [grant, setGrant] = useState<Grant | null>();
+  const [failed, setFailed] = useState<string>();
+
+  useEffect(() => {
+    let left = false;
+    const load = async () => {
+      const groups = body(await api.GET("/groups")).items;
+      const group = groups.find((each) => each.kind === "everyone");
+      const target = `channel:${channelId}`;
+      const grants = body(await api.GET("/grants", { params: { query: { target } } })).items;
+      if (left) return;
+      setEveryone(group?.id);
+      setGrant(grants.find((each) => each.subject.kind === "group" && each.subject.id === group?.id) ?? null);
+    };
+    load().catch((cause: unknown) => setFailed(wordsFor(cause)));
+    return () => {
+      left = true;
+    };
+  }, [api, channelId]);
+
+  const change = (level: EveryoneLevel) =>
+    submit.run(async () => {
+      if (everyone === undefined) return;
+      if (level === "none") {
+        if (grant != null) await api.DELETE("/grants/{grant_id}", { params: { path: { grant_id: grant.id } } });
+        setGrant(null);
+        return;
+      }
+      const made = body(
+        await api.POST("/grants", {
+          body: {
+            subject: { kind: "group", id: everyone },
+            target: { kind: "channel", id: channelId },
+            level,
+            ...(grant == null ? {} : { replaces: grant.id }),
+          },
+        }),
+      );
+      setGrant(made);
+    });
+
+  if (failed !== undefined) return <Notice tone="warn">Who has access could not be loaded. {failed}</Notice>;
+  if (grant === undefined) return <p aria-busy="true">Loading who has access</p>;
+  return (
+    <>
+      <Choice<EveryoneLevel>
+        legend="Everybody may"
+        value={grant?.level ?? "none"}
+        onChange={(level) => void change(level)}
+        options={levels}
+      />
+      {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+    </>
+  );
+}

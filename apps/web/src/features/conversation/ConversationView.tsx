@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import type { Channel, Id, Message } from "../../api/types";
+import { useClient } from "../../client/Client";
+import { authorOf, channelName } from "../../client/names";
+import { mayInChannel } from "../../client/places";
+import { clockTime, dayName, fullTime } from "../../client/times";
+import { sameItems, useStore } from "../../client/useStore";
+import type { OutboxEntry } from "../../engine/outbox";
+import { readPosition } from "../../store/unread";
+import { Button } from "../../ui/Button";
+import { Icon } from "../../ui/Icon";
+import { Empty, Notice } from "../../ui/Notice";
+import styles from "./ConversationView.module.css";
+import { EchoRow } from "./EchoRow";
+import { type MessageActions, MessageRow } from "./MessageRow";
+import { byDay, type Row, rowsOf } from "./rows";
+import { useReadPosition } from "./useReadPosition";
+import { useRemoval } from "./useRemoval";
+import { useRoving } from "./useRoving";
+import { useScroll } from "./useScroll";
+import { systemText } from "./words";
+
+interface Props {
+  readonly channel: Channel;
+  readonly threadId: Id;
+  readonly label: string;
+  /** Shows the run whose place in the thread this is. */
+  readonly renderRun: (runId: Id) => ReactNode;
+  readonly onOpenThread: ((message: Message) => void) | undefined;
+  /** Message the address names. */
+  readonly target: Id | undefined;
+  /** Puts the focus into the composer, with a letter that was typed outside of it. */
+  readonly onCompose: (letter?: string) => void;
+  /** Message being edited, shared with the composer's arrow key. */
+  readonly editing: Id | undefined;
+  readonly onEdit: (messageId: Id | undefined) => void;
+}
+
+const noEntries: readonly OutboxEntry[] = [];
+
+/** The messages of a thread. Mount it with the thread as key: its position belongs to one thread. */
+export function ConversationView(props: Props) {
+  const { channel, threadId, label, target } = props;
+  const { engine, principalId } = useClient();
+  const window = useStore((state) => state.windows.get(threadId));
+  const load = useStore((state) => state.loads.get(threadId));
+  const outbox = useStore((state) => {
+    const found = state.outbox.filter((entry) => entry.work.threadId === threadId);
+    return found.length === 0 ? noEntries : found;
+  }, sameItems);
+  const firstUnread = useFirstUnread(threadId);
+  const list = useRef<HTMLElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    if (target === undefined) void engine.messages.open(threadId);
+    else void engine.messages.openAround(threadId, target);
+  }, [engine, threadId, target]);
+
+  const removal = useRemoval(threadId);
+  const rows = useMemo(
+    () => (window === undefined ? [] : rowsOf({ window, outbox, me: principalId, newFrom: firstUnread })),
+    [window, outbox, principalId, firstUnread],
+  );
+  const ready = window !== undefined && !(window.stale && load === "loading" && window.messages.length === 0);
+  const startAt = useMemo(() => {
+    const found = target === undefined ? undefined : window?.messages.find((message) => message.id === target);
+    if (found !== undefined) return found.client_msg_id ?? found.id;
+    return firstUnread !== undefined && rows.some((row) => row.kind === "new") ? "new" : undefined;
+  }, [target, window, firstUnread, rows]);
+
+  const scroll = useScroll({
+    list,
+    content,
+    rows,
+    startAt,
+    ready: ready && rows.length > 0,
+    onNearStart: () => void engine.messages.loadOlder(threadId),
+    onNearEnd: () => {
+      if (window !== undefined && !window.atEnd) void engine.messages.loadNewer(threadId);
+    },
+  });
+  useOwnMessages(outbox, scroll.toEnd);
+  const unseen = useReadPosition({ threadId, window, atEnd: scroll.atEnd });
+  const actions = useActions(props, removal.remove);
+  const roving = useRoving(list);
+
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    if (roving.onKeyDown(event)) return;
+    const key = roving.keyOf(event.target);
+    const row = rows.find((each) => each.key === key && each.kind === "message");
+    const message = row?.kind === "message" ? row.message : undefined;
+    if (event.key === "Escape") {
+      scroll.toEnd();
+      props.onCompose();
+    } else if (message !== undefined && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      act(event, message, actions, principalId, props.onCompose);
+    }
+  };
+
+  if (load === "gone") {
+    return <Empty title="Nothing to see here">This is not available to you or gone.</Empty>;
+  }
+  if (window === undefined) {
+    if (load === "failed") {
+      return (
+        <Empty
+          title="The messages did not arrive"
+          action={<Button onClick={() => void engine.messages.open(threadId)}>Try again</Button>}
+        >
+          The server cannot be reached at the moment. Nothing is lost.
+        </Empty>
+      );
+    }
+    return <Skeleton />;
+  }
+
+  return (
+    <div className={styles.frame}>
+      {load === "failed" ? (
+        <Notice
+          tone="warn"
+          action={
+            <Button tone="quiet" onClick={() => void engine.messages.open(threadId)}>
+              Try again
+            </Button>
+          }
+        >
+          Some messages could not be loaded.
+        </Notice>
+      ) : null}
+      <section
+        ref={list}
+        className={styles.list}
+        role="feed"
+        aria-label={label}
+        aria-busy={load === "loading"}
+        tabIndex={-1}
+        onScroll={scroll.onScroll}
+        onKeyDown={onKeyDown}
+        onFocus={roving.onFocus}
+      >
+        <div ref={content} className={styles.content}>
+          {byDay(rows).map((group) => (
+            <div key={group.key} className={styles.group}>
+              {group.rows.map((row) => (
+                <RowView
+                  key={row.key}
+                  row={row}
+                  channel={channel}
+                  me={principalId}
+                  editing={props.editing}
+                  hidden={removal.removed}
+                  actions={actions}
+                  renderRun={props.renderRun}
+                  undo={removal.undo}
+                  target={target}
+                />
+              ))}
+            </div>
+          ))}
+        </div>
+      </section>
+      {scroll.atEnd && window.atEnd ? null : (
+        <button
+          type="button"
+          className={styles.pill}
+          onClick={() => {
+            if (!window.atEnd) void engine.messages.openEnd(threadId);
+            scroll.toEnd();
+          }}
+        >
+          {unseen > 0 ? `${unseen} new` : "Newest"}
+          <Icon name="arrow-down" size={16} />
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface RowViewProps {
+  readonly row: Row;
+  readonly channel: Channel;
+  readonly me: Id;
+  readonly editing: Id | undefined;
+  readonly hidden: ReadonlySet<Id>;
+  readonly actions: MessageActions;
+  readonly renderRun: (runId: Id) => ReactNode;
+  readonly undo: (message: Message) => void;
+  readonly target: Id | undefined;
+}
+
+function RowView({ row, channel, me, editing, hidden, actions, renderRun, undo, target }: RowViewProps) {
+  const moderates = useStore(
+    (state) =>
+      state.self?.owner === true || state.access.get(channel.id)?.capabilities.includes("messages.moderate") === true,
+  );
+  switch (row.kind) {
+    case "beginning":
+      return <Beginning channel={channel} />;
+    case "older":
+      return <p className={styles.older}>Loading what was said before</p>;
+    case "day":
+      return (
+        <h3 className={styles.day} data-key={row.key}>
+          <span>{dayName(row.time, Date.now())}</span>
+        </h3>
+      );
+    case "new":
+      return (
+        <p className={styles.new} data-key={row.key}>
+          <span>New</span>
+        </p>
+      );
+    case "echo":
+      return (
+        <article data-key={row.key}>
+          <EchoRow entry={row.entry} head={row.head} />
+        </article>
+      );
+    case "gone":
+      return (
+        <p className={styles.line} data-key={row.key}>
+          {row.count > 1 ? `${row.count} messages were deleted` : goneText(row.message)}
+        </p>
+      );
+    case "system":
+      return (
+        <p className={styles.line} data-key={row.key}>
+          {systemText(row.message.system?.code ?? "")} <time>{clockTime(row.message.created_at)}</time>
+        </p>
+      );
+    case "run":
+      return (
+        <Article row={row}>
+          <div className={styles.run}>{renderRun(row.runId)}</div>
+        </Article>
+      );
+    case "message": {
+      const { message } = row;
+      if (hidden.has(message.id)) {
+        return (
+          <p className={styles.line} data-key={row.key} role="status">
+            Message deleted.{" "}
+            <Button tone="quiet" onClick={() => undo(message)}>
+              Undo
+            </Button>
+          </p>
+        );
+      }
+      if (row.pending?.work.kind === "delete" && row.pending.state !== "failed") {
+        return (
+          <p className={styles.line} data-key={row.key}>
+            Message deleted.
+          </p>
+        );
+      }
+      const mine = message.author.id === me;
+      return (
+        <Article row={row} marked={message.id === target}>
+          <MessageRow
+            message={message}
+            head={row.head}
+            pending={row.pending}
+            editing={editing === message.id}
+            mine={mine}
+            mayDelete={mine || moderates}
+            namesMe={!mine && message.mentions.some((mention) => mention.id === me && !mention.silent)}
+            actions={actions}
+          />
+        </Article>
+      );
+    }
+  }
+}
+
+/** A row that can hold the focus; arrows move between them. */
+function Article({
+  row,
+  marked = false,
+  children,
+}: {
+  row: Row & { message: Message };
+  marked?: boolean;
+  children: ReactNode;
+}) {
+  const name = useStore((state) => authorOf(state, row.message).name);
+  return (
+    <article
+      data-key={row.key}
+      data-row=""
+      data-marked={marked}
+      tabIndex={-1}
+      aria-label={`${name}, ${fullTime(row.message.created_at)}`}
+      aria-posinset={row.message.thread_seq}
+      aria-setsize={-1}
+    >
+      {children}
+    </article>
+  );
+}
+
+function goneText(message: Message): string {
+  return message.deleted?.kind === "moderator" ? "A message was deleted by a moderator" : "A message was deleted";
+}
+
+function Beginning({ channel }: { channel: Channel }) {
+  const name = useStore((state) => channelName(state, channel));
+  const may = useStore((state) => mayInChannel(state, channel.id, "write"));
+  return (
+    <div className={styles.beginning}>
+      <p>{channel.kind === "dm" ? name : `#${name}`}</p>
+      <p>
+        {channel.topic !== "" ? `${channel.topic} ` : ""}
+        {channel.kind === "dm"
+          ? "Only the people in here read this."
+          : may
+            ? "This is the beginning. Write the first line."
+            : "This is the beginning."}
+      </p>
+    </div>
+  );
+}
+
+function Skeleton() {
+  return (
+    <div className={styles.skeleton} aria-hidden="true">
+      {[64, 42, 71, 30, 55].map((width) => (
+        <div key={width}>
+          <span />
+          <p>
+            <i data-width="short" />
+            <i data-width={width > 50 ? "long" : "middle"} />
+          </p>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The first unread message as it was when the place was opened; the line stays until the place is left. */
+function useFirstUnread(threadId: Id): number | undefined {
+  const { store } = useClient();
+  const [first] = useState(() => {
+    const read = store.getState().tables.readStates.get(threadId)?.value;
+    if (read === undefined || (read.unread_count === 0 && read.manually_unread_from === null)) return undefined;
+    return read.first_unread_thread_seq ?? readPosition(read) + 1;
+  });
+  return first;
+}
+
+/** Whoever sends wants to see it: a new own message leads to the end. */
+function useOwnMessages(outbox: readonly OutboxEntry[], toEnd: () => void): void {
+  const newest = outbox.findLast((entry) => entry.work.kind === "create")?.key;
+  const known = useRef(newest);
+  useLayoutEffect(() => {
+    if (newest !== undefined && newest !== known.current) toEnd();
+    known.current = newest;
+  });
+}
+
+function useActions(props: Props, remove: (message: Message) => void): MessageActions {
+  const { engine, api, announcer } = useClient();
+  const { onEdit, onOpenThread, onCompose, threadId } = props;
+  const endEdit = useCallback(() => {
+    onEdit(undefined);
+    onCompose();
+  }, [onEdit, onCompose]);
+  return useMemo(
+    () => ({
+      edit: (message) => onEdit(message.id),
+      endEdit,
+      saveEdit: (message, text) => {
+        const trimmed = text.trim();
+        if (trimmed !== "" && trimmed !== message.content) {
+          void engine.submit({
+            kind: "edit",
+            threadId,
+            messageId: message.id,
+            content: trimmed,
+            version: message.version,
+            revision: message.revision,
+          });
+        }
+        endEdit();
+      },
+      remove,
+      copyText: (message) => {
+        void navigator.clipboard.writeText(message.content);
+        announcer.say("Copied");
+      },
+      copyLink: (message) => {
+        void navigator.clipboard.writeText(`${location.origin}/t/${message.thread_id}/${message.id}`);
+        announcer.say("Link copied");
+      },
+      openThread: onOpenThread,
+      markUnread: (message) => {
+        const work = api.POST("/threads/{thread_id}/read-state/unread", {
+          params: { path: { thread_id: message.thread_id } },
+          body: { from_thread_seq: message.thread_seq },
+        });
+        work.then(
+          () => announcer.say("Marked unread"),
+          () => announcer.alert("Could not be marked unread"),
+        );
+      },
+    }),
+    [engine, api, announcer, onEdit, onOpenThread, endEdit, remove, threadId],
+  );
+}
+
+/** Single letters act on the focused message; any other letter belongs to the composer. */
+function act(
+  event: KeyboardEvent,
+  message: Message,
+  actions: MessageActions,
+  me: Id,
+  compose: (letter?: string) => void,
+): void {
+  if (event.target instanceof HTMLElement && event.target.closest("button, a, input, textarea, [role=menu]")) return;
+  const mine = message.author.id === me;
+  if (event.key === "e" && mine) actions.edit(message);
+  else if (event.key === "Delete" && mine) actions.remove(message);
+  else if (event.key === "c") actions.copyText(message);
+  else if (event.key === "l") actions.copyLink(message);
+  else if (event.key === "u") actions.markUnread(message);
+  else if (event.key === "t" && actions.openThread !== undefined) actions.openThread(message);
+  else if (event.key.length === 1 && event.key !== " ") compose(event.key);
+  else return;
+  event.preventDefault();
+}

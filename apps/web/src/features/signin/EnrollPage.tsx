@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import { type FormEvent, useEffect, useState } from "react";
+import type { Discovery, LoginFlow } from "../../api/types";
+import type { Login, LoginOutcome } from "../../auth/login";
+import { useSubmit } from "../../client/useSubmit";
+import { Button } from "../../ui/Button";
+import { TextField } from "../../ui/Field";
+import { Notice } from "../../ui/Notice";
+import { DoorPage } from "./DoorPage";
+
+interface Props {
+  readonly discovery: Discovery;
+  readonly login: Login;
+  /** Code of the link; empty when it is to be typed. */
+  readonly code: string;
+  readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
+  /** Back to sign-in; absent while there is nobody who could. */
+  readonly onBack?: (() => void) | undefined;
+}
+
+/** Redeems a one-time code: the first owner, an invitation, or the way back in. */
+export function EnrollPage({ discovery, login, code: given, onOutcome, onBack }: Props) {
+  const submit = useSubmit();
+  const [code, setCode] = useState(given);
+  const [flow, setFlow] = useState<LoginFlow>();
+
+  const open = async () => {
+    await submit.run(async () => setFlow(await login.beginCode(code.trim())));
+  };
+  // A link already holds the code; opening it is the same as having typed it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once per given code
+  useEffect(() => {
+    if (given !== "") void open();
+  }, [given]);
+
+  if (flow !== undefined) return <PasswordStep discovery={discovery} login={login} flow={flow} onOutcome={onOutcome} />;
+
+  const title = discovery.setup_complete ? "Use your code" : "Open the door";
+  const lead = discovery.setup_complete
+    ? "Enter the code of your invitation. It works once."
+    : "This instance has no owner yet. The operator gets a one-time link on the server:";
+  return (
+    <DoorPage title={title} lead={lead}>
+      {discovery.setup_complete ? null : <Command />}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void open();
+        }}
+      >
+        <TextField
+          label="Code"
+          name="code"
+          autoComplete="one-time-code"
+          autoCapitalize="characters"
+          spellCheck={false}
+          required
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+          error={submit.error === undefined ? undefined : codeError(submit.error)}
+        />
+        <Button type="submit" tone="primary" busy={submit.busy}>
+          Continue
+        </Button>
+      </form>
+      {onBack === undefined ? null : (
+        <Button tone="quiet" onClick={onBack}>
+          Back to sign-in
+        </Button>
+      )}
+    </DoorPage>
+  );
+}
+
+/** Every refusal of a code looks alike, so the sentence names the likely causes. */
+function codeError(text: string): string {
+  return text.startsWith("Name or password") ? "This code is not valid, was used, or has expired." : text;
+}
+
+function Command() {
+  return (
+    <Notice>
+      <code>bothy setup bootstrap-owner --handle you --display-name "Your Name"</code>
+    </Notice>
+  );
+}
+
+interface StepProps {
+  readonly discovery: Discovery;
+  readonly login: Login;
+  readonly flow: LoginFlow;
+  readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
+}
+
+function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
+  const submit = useSubmit();
+  const [password, setPassword] = useState("");
+  const { min_length: min, max_length: max } = discovery.password_policy;
+  const name = flow.principal?.display_name ?? "";
+  const lead =
+    flow.purpose === "recovery"
+      ? "Choose a new password. Your other devices are signed out."
+      : flow.purpose === "first_owner"
+        ? `You become the owner of ${discovery.name}. Choose a password to come back with.`
+        : `Welcome to ${discovery.name}. Choose a password to come back with.`;
+
+  const onSubmit = async (event: FormEvent) => {
+    event.preventDefault();
+    await submit.run(async () => onOutcome(await login.completeCode(flow.flow_id, password)));
+  };
+
+  return (
+    <DoorPage title={`Hello, ${name}`} lead={lead}>
+      <form onSubmit={onSubmit}>
+        <input
+          type="text"
+          name="username"
+          autoComplete="username"
+          value={flow.principal?.handle ?? ""}
+          readOnly
+          hidden
+        />
+        <TextField
+          label="Password"
+          name="new-password"
+          type="password"
+          autoComplete="new-password"
+          autoFocus
+          required
+          minLength={min}
+          maxLength={max}
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+          hint={`At least ${min} characters. A few words that mean something only to you are best.`}
+          error={submit.faultOf("/credential/password") ?? submit.error}
+        />
+        <Button type="submit" tone="primary" busy={submit.busy}>
+          {flow.purpose === "first_owner" ? "Take the keys" : "Come in"}
+        </Button>
+      </form>
+    </DoorPage>
+  );
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import { type FormEvent, useRef, useState } from "react";
+import type { Discovery } from "../../api/types";
+import type { Login, LoginOutcome } from "../../auth/login";
+import type { SignedOutReason } from "../../auth/session";
+import { useSubmit } from "../../client/useSubmit";
+import { Button } from "../../ui/Button";
+import { TextField } from "../../ui/Field";
+import { Notice } from "../../ui/Notice";
+import { DoorPage } from "./DoorPage";
+
+interface Props {
+  readonly discovery: Discovery;
+  readonly login: Login;
+  readonly reason: SignedOutReason;
+  readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
+  /** Opens the page for a one-time code. */
+  readonly onCode: () => void;
+}
+
+const endings: Partial<Record<SignedOutReason, string>> = {
+  session_ended: "Your session ended. Sign in again; texts you had not sent are kept.",
+  device_revoked: "This device was removed from your account. Everything stored here was deleted.",
+  user_disabled: "Your account was disabled. Everything stored here was deleted.",
+};
+
+/** Name and password. */
+export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Props) {
+  const submit = useSubmit();
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const passwordField = useRef<HTMLInputElement>(null);
+  const ending = endings[reason];
+
+  const onSubmit = async (event: FormEvent) => {
+    event.preventDefault();
+    const signedIn = await submit.run(async () => onOutcome(await login.password(name.trim(), password)));
+    if (!signedIn) passwordField.current?.select();
+  };
+
+  return (
+    <DoorPage title={discovery.name} lead={discovery.branding.login_message || "Sign in to your team."}>
+      {ending === undefined ? null : <Notice>{ending}</Notice>}
+      <form onSubmit={onSubmit}>
+        <TextField
+          label="Handle or e-mail"
+          name="username"
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          autoFocus
+          required
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <TextField
+          ref={passwordField}
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+          error={submit.error}
+        />
+        <Button type="submit" tone="primary" busy={submit.busy}>
+          Sign in
+        </Button>
+      </form>
+      <Button tone="quiet" onClick={onCode}>
+        I have an invitation or recovery code
+      </Button>
+    </DoorPage>
+  );
+}
