@@ -108,7 +108,8 @@ func EntryOf(a Account) Entry {
 	return e
 }
 
-func selfEntryOf(a Account) *SelfEntry {
+// SelfEntryOf shows an account as its person sees it; nil for agents and apps.
+func SelfEntryOf(a Account) *SelfEntry {
 	if a.Person == nil {
 		return nil
 	}
@@ -129,7 +130,7 @@ func (s *Service) announceUser(ctx context.Context, a Account, change ...string)
 		eventlog.Event{Type: EventUserUpdated, Resource: resource, Payload: userUpdatedPayload{Change: change, User: EntryOf(a)}},
 		eventlog.Event{
 			Type: EventUserUpdated, Resource: resource, PrincipalID: a.ID,
-			Payload: userUpdatedPayload{Change: change, User: EntryOf(a), Self: selfEntryOf(a)},
+			Payload: userUpdatedPayload{Change: change, User: EntryOf(a), Self: SelfEntryOf(a)},
 		})
 }
 

@@ -162,6 +162,10 @@ type SourceReads interface {
 	PrincipalStates(ctx context.Context, principals []ids.ID) ([]authz.Principal, error)
 	ActiveOwnerIDs(ctx context.Context) ([]ids.ID, error)
 	ActivePeople(ctx context.Context) ([]authz.Principal, error)
+	// RequireSession and RequireToken fail the running unit with the error, at its next
+	// read or its commit, unless the credential of the principal is alive.
+	RequireSession(ctx context.Context, session, principal ids.ID, at time.Time, ended error) error
+	RequireToken(ctx context.Context, token, principal ids.ID, at time.Time, ended error) error
 }
 
 // Hasher turns passwords into hashes. It bounds how many computations run at once and

@@ -45,17 +45,22 @@ func (s *Sources) ActivePeople(ctx context.Context) ([]authz.Principal, error) {
 	return s.store.ActivePeople(ctx)
 }
 
-// CheckActive implements authz.CredentialSource. Inside a unit that writes it reads the
-// credential in that unit, so that nothing is written on a credential that has ended. Reads
-// trust the check the request began with: it is as old as the request.
+// CheckActive implements authz.CredentialSource. Inside a unit that writes it queues a
+// statement that fails the unit, as unauthenticated, when the credential has ended: the
+// check is answered with the next read or the commit and costs no round trip, and nothing
+// is written on a credential that is gone. Reads trust the check the request began with,
+// which is as old as the request.
 func (s *Sources) CheckActive(ctx context.Context, a actor.Actor) error {
 	unit := txn.Current(ctx)
 	if a.ID.IsZero() || unit == nil || unit.ReadOnly() {
 		return nil
 	}
-	if a.SessionID.IsZero() && a.TokenID.IsZero() {
+	switch {
+	case !a.SessionID.IsZero():
+		return s.store.RequireSession(ctx, a.SessionID, a.ID, unit.Now(), errUnauthenticated("session_ended", nil))
+	case !a.TokenID.IsZero():
+		return s.store.RequireToken(ctx, a.TokenID, a.ID, unit.Now(), errUnauthenticated("", nil))
+	default:
 		return nil
 	}
-	_, err := revalidate(ctx, s.store, unit.Now(), 0, a)
-	return err
 }

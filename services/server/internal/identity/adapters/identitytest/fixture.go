@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+	"github.com/OWNER/bothy/services/server/internal/platform/pg"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg/pgtest"
 )
 
@@ -52,6 +54,8 @@ type Fixture struct {
 	Published  *Published
 	// IP is the address requests come from.
 	IP netip.Addr
+	// Maintenance makes the instance read-only.
+	Maintenance atomic.Bool
 }
 
 // Published keeps the in-transaction events of identity.
@@ -102,7 +106,7 @@ func New(t testing.TB, db *pgtest.DB, change ...func(*app.Config)) *Fixture {
 	txn.Subscribe(registry, f.Published.OnEnded)
 	txn.Subscribe(registry, f.Published.OnRevoked)
 	registry.Seal()
-	f.Units = db.UnitsAt(registry, f.Clock)
+	f.Units = pg.NewUnits(db.DB, registry, f.Clock, pg.UnitConfig{Maintenance: f.Maintenance.Load})
 	f.build(t)
 	return f
 }

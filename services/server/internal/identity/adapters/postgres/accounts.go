@@ -287,3 +287,13 @@ func (s *Store) ActivePeople(ctx context.Context) ([]authz.Principal, error) {
 	}
 	return out, nil
 }
+
+// RequireSession implements app.SourceReads.
+func (s *Store) RequireSession(ctx context.Context, session, principal ids.ID, at time.Time, ended error) error {
+	return write(ctx, pg.ExpectRows(1, ended)).SessionAlive(ctx, session, principal, at)
+}
+
+// RequireToken implements app.SourceReads.
+func (s *Store) RequireToken(ctx context.Context, token, principal ids.ID, at time.Time, ended error) error {
+	return write(ctx, pg.ExpectRows(1, ended)).TokenAlive(ctx, token, principal, at)
+}

@@ -23,7 +23,7 @@ import (
 func setup(t *testing.T, change ...func(*app.Config)) *identitytest.Fixture {
 	t.Helper()
 	t.Parallel()
-	return identitytest.New(t, pgtest.New(t), change...)
+	return identitytest.New(t, pgtest.New(t, pgtest.AsApp()), change...)
 }
 
 func TestFirstOwner(t *testing.T) {

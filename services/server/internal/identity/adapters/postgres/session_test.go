@@ -148,6 +148,27 @@ func TestRefreshRace(t *testing.T) {
 	}
 }
 
+func TestRefreshInMaintenance(t *testing.T) {
+	f := setup(t)
+	ana := f.Owner(t, "ana")
+	f.Maintenance.Store(true)
+	for range 2 {
+		r, err := ana.Refresh(t, ana.RefreshToken)
+		ok(t, err)
+		if r.RefreshToken != ana.RefreshToken || r.AccessToken == ana.AccessToken {
+			t.Fatal("maintenance rotates the refresh token or gives no access token")
+		}
+		ana.AccessToken = r.AccessToken
+		_, err = ana.Authenticate(t)
+		ok(t, err)
+	}
+	_, err := ana.Refresh(t, "bothy_rt_x")
+	identitytest.Is(t, err, errs.CodeUnauthenticated, "session_ended")
+	f.Maintenance.Store(false)
+	_, err = ana.Refresh(t, ana.RefreshToken)
+	ok(t, err)
+}
+
 func TestSessionLifetime(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		f := setup(t)
@@ -312,6 +333,23 @@ func TestAuthenticationIsOneStatement(t *testing.T) {
 	f.Clock.Advance(2 * time.Second)
 	if n := count(bearer); n != 1 {
 		t.Errorf("an API token verified two seconds ago takes %d statements", n)
+	}
+}
+
+// A known and an unknown name take the same statements, so their times tell nothing.
+func TestFailedLoginsTakeTheSameStatements(t *testing.T) {
+	t.Parallel()
+	statements := &counting{}
+	f := identitytest.New(t, pgtest.New(t, pgtest.WithConfig(func(c *pg.Config) { c.Tracer = statements })))
+	f.Owner(t, "ana")
+	count := func(login string) int64 {
+		before := statements.n.Load()
+		_, err := f.Login(t, identitytest.NewKey(t), login, "wrong")
+		identitytest.Is(t, err, errs.CodeUnauthenticated, "login_failed")
+		return statements.n.Load() - before
+	}
+	if known, unknown := count("ana"), count("nobody"); known != unknown {
+		t.Errorf("a known name takes %d statements, an unknown one %d", known, unknown)
 	}
 }
 

@@ -12,6 +12,15 @@ LEFT JOIN owners o ON o.principal_id = s.principal_id
 LEFT JOIN devices d ON d.id = s.device_id
 WHERE s.id = @id;
 
+-- name: SessionAlive :exec
+-- One row while session, device and principal are alive. Primary keys.
+SELECT 1 FROM auth_sessions s
+JOIN principals p ON p.id = s.principal_id AND p.status = 'active'
+LEFT JOIN devices d ON d.id = s.device_id
+WHERE s.id = @id AND s.principal_id = @principal_id AND s.ended_at IS NULL
+  AND s.expires_at > @at::timestamptz AND s.idle_expires_at > @at::timestamptz
+  AND (s.device_id IS NULL OR d.state = 'active');
+
 -- name: SessionInsert :exec
 INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
 VALUES (@id, @principal_id, @device_id, 'login', @driver, @amr, @at::timestamptz, @at::timestamptz, @step_up_method::text, @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);

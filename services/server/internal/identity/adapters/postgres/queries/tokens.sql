@@ -20,6 +20,13 @@ LEFT JOIN users u ON u.principal_id = t.principal_id
 LEFT JOIN owners o ON o.principal_id = t.principal_id
 WHERE t.id = @id;
 
+-- name: TokenAlive :exec
+-- One row while token and principal are alive. Primary keys.
+SELECT 1 FROM api_tokens t
+JOIN principals p ON p.id = t.principal_id AND p.status = 'active'
+WHERE t.id = @id AND t.principal_id = @principal_id AND t.revoked_at IS NULL
+  AND (t.expires_at IS NULL OR t.expires_at > @at::timestamptz);
+
 -- name: TokenInsert :exec
 INSERT INTO api_tokens (id, principal_id, kind, name, hint, token_hash, scopes, allowed_cidrs, expires_at, created_by, created_at)
 VALUES (@id, @principal_id, @kind, @name, @hint, @token_hash, @scopes, CAST(CAST(@cidrs AS text[]) AS cidr[]), sqlc.narg('expires_at'), @created_by, @created_at);

@@ -180,6 +180,21 @@ func (q *Queries) RefreshTokenUse(ctx context.Context, at time.Time, iD ids.ID) 
 	return err
 }
 
+const sessionAlive = `-- name: SessionAlive :exec
+SELECT 1 FROM auth_sessions s
+JOIN principals p ON p.id = s.principal_id AND p.status = 'active'
+LEFT JOIN devices d ON d.id = s.device_id
+WHERE s.id = $1 AND s.principal_id = $2 AND s.ended_at IS NULL
+  AND s.expires_at > $3::timestamptz AND s.idle_expires_at > $3::timestamptz
+  AND (s.device_id IS NULL OR d.state = 'active')
+`
+
+// One row while session, device and principal are alive. Primary keys.
+func (q *Queries) SessionAlive(ctx context.Context, iD ids.ID, principalID ids.ID, at time.Time) error {
+	_, err := q.db.Exec(ctx, sessionAlive, iD, principalID, at)
+	return err
+}
+
 const sessionByID = `-- name: SessionByID :one
 SELECT id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
 FROM auth_sessions

@@ -12,6 +12,19 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+const tokenAlive = `-- name: TokenAlive :exec
+SELECT 1 FROM api_tokens t
+JOIN principals p ON p.id = t.principal_id AND p.status = 'active'
+WHERE t.id = $1 AND t.principal_id = $2 AND t.revoked_at IS NULL
+  AND (t.expires_at IS NULL OR t.expires_at > $3::timestamptz)
+`
+
+// One row while token and principal are alive. Primary keys.
+func (q *Queries) TokenAlive(ctx context.Context, iD ids.ID, principalID ids.ID, at time.Time) error {
+	_, err := q.db.Exec(ctx, tokenAlive, iD, principalID, at)
+	return err
+}
+
 const tokenByID = `-- name: TokenByID :one
 SELECT id, principal_id, kind, name, hint, scopes, CAST(allowed_cidrs AS text[]) AS cidrs, expires_at, created_by, created_at, last_used_at, revoked_at
 FROM api_tokens
