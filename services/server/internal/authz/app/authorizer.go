@@ -86,7 +86,7 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 		return deny(errs.CodeUnauthenticated, reasonPrincipalInactive, domain.Held{}), nil
 	}
 	q := request{spec: spec, kind: a.Kind, caller: a.ID, scopes: a.Scopes, r: r, p: p}
-	if r.Kind == authorize.ResourceAgent && p.kind == "" && !q.own() && !e.Owner {
+	if r.Kind == authorize.ResourceAgent && p.kind == "" && !r.ID.IsZero() && !q.own() && !e.Owner {
 		if q.shared, err = s.sharesPlace(ctx, e, r.ID); err != nil {
 			return verdict{}, err
 		}

@@ -156,7 +156,7 @@ func (c *cache) start(version int64) {
 func (c *cache) change(principal ids.ID, version int64, told *domain.Change, validUntil time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.start(version)
+	c.start(version - 1) // The log begins between units, so this change is seen whole.
 	if v := version - 1; v > c.observed.Load() {
 		c.observed.Store(v)
 	}

@@ -120,8 +120,8 @@ func judge(q *request, e *domain.Entry) verdict {
 // visible is the question whether the resource exists for the caller at all.
 func visible(q *request, e *domain.Entry, held domain.Held, own bool) bool {
 	switch q.r.Kind {
-	case authorize.ResourceNone, authorize.ResourceInstance:
-		return true
+	case authorize.ResourceNone, authorize.ResourceInstance, authorize.ResourcePrincipal:
+		return true // Which members a guest may look at is decided by who lists them.
 	case authorize.ResourceSelf:
 		return own
 	case authorize.ResourceSpace, authorize.ResourceChannel, authorize.ResourceThread, authorize.ResourceMessage:
@@ -129,9 +129,8 @@ func visible(q *request, e *domain.Entry, held domain.Held, own bool) bool {
 	case authorize.ResourceRun:
 		return held.Visible() || q.r.OwnerID == q.caller && own
 	case authorize.ResourceAgent:
-		return own || e.Owner || q.shared || q.p.kind == domain.TargetChannel && held.Visible()
-	case authorize.ResourcePrincipal:
-		return !q.r.ID.IsZero() || own
+		// Without an ID it is one that is to be made.
+		return own || e.Owner || q.shared || q.r.ID.IsZero() || q.p.kind == domain.TargetChannel && held.Visible()
 	case authorize.ResourceGroup:
 		return own || !e.Guest
 	case authorize.ResourceGrant:
