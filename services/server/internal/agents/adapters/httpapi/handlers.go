@@ -107,7 +107,10 @@ func (h *Handlers) ListAgents(ctx context.Context, r rest.ListAgentsRequestObjec
 		out.Items = append(out.Items, toAgent(v, true))
 	}
 	if !next.IsZero() {
-		cursor := paging.Encode("agents", next)
+		cursor, err := paging.Encode("agents", next)
+		if err != nil {
+			return nil, fmt.Errorf("encode the cursor: %w", err)
+		}
 		out.NextCursor = &cursor
 	}
 	return out, nil
