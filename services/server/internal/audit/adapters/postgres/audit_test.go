@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/audit"
+	"github.com/OWNER/bothy/services/server/internal/audit/adapters/postgres"
+	"github.com/OWNER/bothy/services/server/internal/audit/app"
+	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
+	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
+	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
+	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
+	"github.com/OWNER/bothy/services/server/internal/kernel/clock/clocktest"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+	"github.com/OWNER/bothy/services/server/internal/platform/jsoncanon"
+	"github.com/OWNER/bothy/services/server/internal/platform/pg"
+	"github.com/OWNER/bothy/services/server/internal/platform/pg/pgtest"
+)
+
+type bundle struct {
+	db    *pgtest.DB
+	units *pg.Units
+	clock *clocktest.Fake
+	svc   *app.Service
+}
+
+func setup(t *testing.T, opts ...pgtest.Option) *bundle {
+	t.Helper()
+	b := &bundle{
+		db:    pgtest.New(t, append([]pgtest.Option{pgtest.WithMigrations("0001", "0002")}, opts...)...),
+		clock: clocktest.New(time.Date(2026, 3, 29, 1, 30, 0, 123456789, time.UTC)),
+	}
+	registry := txn.NewRegistry()
+	registry.SetHooks(txn.Hooks{Audit: func(ctx context.Context) error { return b.svc.Append(ctx) }})
+	b.units = b.db.UnitsAt(registry, b.clock)
+	store, err := keystore.Open(filepath.Join(t.TempDir(), "keys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	inst := instanceapp.New(instanceapp.DefaultConfig(), instanceapp.Deps{
+		Store: instancepg.New(b.db.DB), KeyStore: store, Units: b.units, Clock: b.clock, Log: quiet,
+	})
+	cfg := app.DefaultConfig()
+	cfg.Strict, cfg.IPKeyWrap = true, make([]byte, 32)
+	b.svc = app.New(cfg, app.Deps{
+		Store: postgres.New(b.db.DB), Units: b.units, Clock: b.clock, Counters: inst, Instance: inst, Keys: inst, Public: inst,
+		Canonicalize: jsoncanon.Transform, Log: quiet,
+	})
+	inst.SetPeers(instanceapp.Peers{Audit: b.svc})
+	ctx := actor.With(context.Background(), actor.System())
+	if _, _, err := inst.EnsureInstance(ctx, instanceapp.EnsureInput{SchemaVersion: 2, MinServerVersion: "0.1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.svc.EnsureIPKeys(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := inst.EnsureKeys(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func entry() auditing.Entry {
+	return auditing.Entry{
+		Action: "grant.create", ResourceKind: "grant", ResourceID: ids.New(), SpaceID: ids.New(),
+		Details: map[string]any{"level": "write", "capabilities": []string{"files.upload"}, "subject_id": ids.New()},
+	}
+}
+
+func request() context.Context {
+	ctx := reqmeta.With(context.Background(), reqmeta.Meta{
+		CorrelationID: "4bf92f35-77b3-4da6-a3ce-929d0e0e4736", ClientIP: netip.MustParseAddr("2001:db8::17"),
+	})
+	return actor.With(ctx, actor.Actor{ID: ids.New(), Kind: actor.KindPerson, SessionID: ids.New(), DeviceID: ids.New()})
+}
+
+func (b *bundle) record(t *testing.T, n int) {
+	t.Helper()
+	ctx := request()
+	for range n {
+		if err := b.units.Do(ctx, func(ctx context.Context) error { return b.svc.Allowed(ctx, entry()) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *bundle) breaks(t *testing.T) []audit.Break {
+	t.Helper()
+	r, err := b.svc.Verify(context.Background(), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Breaks
+}
+
+func TestRowsOfUnitsFormOneChain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	before := b.db.Count(t, "SELECT max(seq) FROM audit_events")
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { b.record(t, 5) })
+	}
+	wg.Wait()
+	failed := errors.New("veto")
+	err := b.units.Do(request(), func(ctx context.Context) error {
+		if err := b.svc.Allowed(ctx, entry()); err != nil {
+			return err
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	r, err := b.svc.Verify(context.Background(), 0, 0)
+	if err != nil || !r.OK || r.LastSeq != before+20 || r.Checked != r.LastSeq {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if n := b.db.Count(t, "SELECT count(DISTINCT ip_pseudonym) FROM audit_events WHERE actor_kind = 'person'"); n != 1 {
+		t.Errorf("%d pseudonyms for one address", n)
+	}
+}
+
+func TestDenialsAreWrittenAfterTheRollbackAndCounted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, e := request(), auditing.Entry{Action: "grant.create", Reason: "not_owner", ResourceKind: "target"}
+	_ = b.units.Do(ctx, func(ctx context.Context) error {
+		for range 5 {
+			b.svc.Denied(ctx, e)
+		}
+		return errors.New("refused")
+	})
+	runCtx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.svc.Run(runCtx) }()
+	denied := func() int64 { return b.db.Count(t, "SELECT count(*) FROM audit_events WHERE outcome = 'deny'") }
+	deadline := time.Now().Add(10 * time.Second)
+	for denied() != 1 {
+		if time.Now().After(deadline) {
+			t.Fatal("the first denial is not written")
+		}
+	}
+	b.svc.Denied(request(), auditing.Entry{Action: "grant.create", Reason: "level_insufficient"})
+	for denied() != 2 {
+		if time.Now().After(deadline) {
+			t.Fatal("a different denial is not written")
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := b.db.Count(t, "SELECT (details->>'count')::bigint FROM audit_events WHERE details ? 'count'"); n != 4 {
+		t.Errorf("the window counted %d further denials", n)
+	}
+	if got := b.breaks(t); len(got) > 0 {
+		t.Errorf("breaks %v", got)
+	}
+}
+
+func TestTheTableRefusesChanges(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, sql := range []string{
+		"UPDATE audit_events SET action = 'x'", "DELETE FROM audit_events", "TRUNCATE audit_events",
+	} {
+		if _, err := b.db.Pool.Exec(context.Background(), sql); err == nil {
+			t.Errorf("%s succeeded", sql)
+		}
+	}
+}
+
+// A superuser who removes the trigger can change rows, but not unseen.
+func TestEveryTamperedColumnIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.record(t, 4)
+	job := b.svc.ChainVerify()
+	if err := job.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.db.Exec(t, "ALTER TABLE audit_events DISABLE TRIGGER ALL")
+	seq := b.db.Count(t, "SELECT max(seq) - 1 FROM audit_events")
+	b.db.Exec(t, "CREATE TABLE kept AS SELECT * FROM audit_events")
+	restore := func() {
+		b.db.Exec(t, "DELETE FROM audit_events")
+		b.db.Exec(t, "INSERT INTO audit_events SELECT * FROM kept")
+	}
+	for _, change := range []string{
+		"id = gen_random_uuid()", "occurred_at = occurred_at + interval '1 microsecond'", "action = 'grant.revoke'",
+		"outcome = 'deny'", "reason = 'x'", "actor_kind = 'system'", "actor_id = gen_random_uuid()", "session_id = NULL",
+		"device_id = NULL", "token_id = gen_random_uuid()", "acting_for_id = gen_random_uuid()", "view_as_id = gen_random_uuid()",
+		"resource_kind = 'run'", "resource_id = NULL", "space_id = NULL", "channel_id = gen_random_uuid()",
+		"details = '{\"level\":\"manage\"}'", "correlation_id = NULL", "ip_key_id = NULL", "ip_pseudonym = 'x'",
+		"prev_hash = sha256('x')", "hash = sha256('x')",
+	} {
+		b.db.Exec(t, fmt.Sprintf("UPDATE audit_events SET %s WHERE seq = %d", change, seq))
+		got := b.breaks(t)
+		if len(got) == 0 || got[0].Seq != seq {
+			t.Errorf("%s: breaks %v", change, got)
+		}
+		restore()
+	}
+	b.db.Exec(t, "DELETE FROM audit_events WHERE seq = $1", seq)
+	if got := b.breaks(t); !slices.Contains(got, audit.Break{Seq: seq + 1, Kind: audit.BreakGap}) {
+		t.Errorf("a deleted row: %v", got)
+	}
+	restore()
+	// The end of the chain may be cut without a break between rows; the checkpoint tells.
+	b.db.Exec(t, "DELETE FROM audit_events WHERE seq > $1", seq)
+	if err := job.Run(context.Background()); err == nil {
+		t.Error("a cut end was signed over")
+	}
+	restore()
+	if got := b.breaks(t); len(got) > 0 {
+		t.Errorf("after restoring: %v", got)
+	}
+}
+
+func TestCheckpointsFollowEachOtherAndRefuseBreaks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, job := context.Background(), b.svc.ChainVerify()
+	checkpoints := func() int64 { return b.db.Count(t, "SELECT count(*) FROM audit_checkpoints") }
+	for i := range 3 {
+		b.record(t, 2)
+		for range 2 { // Without new rows there is no new checkpoint.
+			if err := job.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := checkpoints(); n != int64(i+1) {
+			t.Fatalf("%d checkpoints after round %d", n, i)
+		}
+	}
+	r, err := b.svc.Verify(ctx, 0, 0)
+	if err != nil || !r.OK || r.Checkpoints != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	last := b.db.Count(t, "SELECT max(seq) FROM audit_checkpoints")
+	for _, change := range []string{
+		"jws = replace(jws, '.', '.A')", "hash = sha256('x')", "prev_checkpoint_hash = sha256('x')", "first_seq = 2",
+	} {
+		b.db.Exec(t, "CREATE TABLE kept_c AS SELECT * FROM audit_checkpoints")
+		b.db.Exec(t, fmt.Sprintf("UPDATE audit_checkpoints SET %s WHERE seq = %d", change, last))
+		if got := b.breaks(t); len(got) == 0 || got[0].Seq != last {
+			t.Errorf("%s: breaks %v", change, got)
+		}
+		b.db.Exec(t, "DELETE FROM audit_checkpoints")
+		b.db.Exec(t, "INSERT INTO audit_checkpoints SELECT * FROM kept_c")
+		b.db.Exec(t, "DROP TABLE kept_c")
+	}
+	b.record(t, 1)
+	b.db.Exec(t, "ALTER TABLE audit_events DISABLE TRIGGER ALL")
+	b.db.Exec(t, "UPDATE audit_events SET reason = 'x' WHERE seq = (SELECT max(seq) FROM audit_events)")
+	var broken *app.BrokenError
+	if err := job.Run(ctx); !errors.As(err, &broken) || broken.Breaks[0].Kind != audit.BreakHash {
+		t.Errorf("a break was answered with %v", err)
+	}
+	if n := checkpoints(); n != 3 {
+		t.Errorf("%d checkpoints after a break", n)
+	}
+}
+
+func TestTheServersRoleMayOnlyAddAndRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	b.record(t, 1)
+	var may []string
+	rows, err := b.db.Pool.Query(context.Background(), `
+		SELECT privilege_type FROM information_schema.role_table_grants
+		WHERE table_name = 'audit_events' AND grantee = 'bothy_app' ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		var p string
+		if err := rows.Scan(&p); err != nil {
+			t.Fatal(err)
+		}
+		may = append(may, p)
+	}
+	if !slices.Equal(may, []string{"INSERT", "SELECT"}) {
+		t.Errorf("bothy_app may %v", may)
+	}
+}
