@@ -28,7 +28,7 @@ type Config struct {
 	MaxDevices           int           `key:"auth.max_devices" default:"50" min:"1" max:"1000" doc:"Devices of one person at most."`
 	PATMaxTTL            time.Duration `key:"auth.pat_max_ttl" default:"8760h" min:"1h" max:"87600h" doc:"Longest lifetime of a person's API token."`
 	RevalidateInterval   time.Duration `key:"auth.revalidate_interval" default:"30s" min:"1s" max:"10m" doc:"How often connections of agents and apps are checked anew."`
-	CodeHMACKeyRef       string        `key:"auth.code_hmac_key_ref" default:"file:<secrets.dir>/auth_code_hmac_key" doc:"Secret of at least 32 bytes from which the keys of nonces and pseudonyms are derived; equal on all nodes."`
+	CodeHMACKeyRef       string        `key:"auth.code_hmac_key_ref" default:"file:<secrets.dir>/auth_code_hmac_key" type:"ref" doc:"Secret of at least 32 bytes from which the keys of nonces and pseudonyms are derived; equal on all nodes."`
 	HandleRenameInterval time.Duration `key:"identity.handle_rename_interval" default:"720h" min:"0s" max:"8760h" doc:"How long a person waits between two changes of her handle."`
 	HandleHold           time.Duration `key:"identity.handle_hold" default:"2160h" min:"0s" max:"87600h" doc:"How long a former handle leads to its person and nobody else may take it."`
 

@@ -135,11 +135,8 @@ const (
 	purposeStepUp    = "step_up"
 )
 
-// States of login flows, as far as this version moves them.
-const (
-	flowOpen   = "open"
-	flowFailed = "failed"
-)
+// flowOpen is the one state in which a flow may be completed.
+const flowOpen = "open"
 
 // Flow is a login or step-up that has begun.
 type Flow struct {

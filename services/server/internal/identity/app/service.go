@@ -26,7 +26,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
-// Deps are what the use cases work with. Every field is needed.
+// Deps are what the use cases work with. Every field but CredentialEnded is needed.
 type Deps struct {
 	Units      txn.UnitOfWork
 	Clock      clock.Clock
@@ -45,6 +45,11 @@ type Deps struct {
 	// Proofs and Memory are shared with the Authenticator.
 	Proofs *Proofs
 	Memory *Memory
+	// CredentialEnded is told, behind the unit, that API tokens of a principal ended, so
+	// that its connections are checked anew at once and not at the next interval. Ended
+	// sessions are told by the event session.revoked instead. It must not block; nil for
+	// none.
+	CredentialEnded func(principal ids.ID)
 }
 
 // Service has the use cases. It is safe for concurrent use.
@@ -181,4 +186,11 @@ func hidden(err error) error {
 		return errs.NotFound()
 	}
 	return err
+}
+
+// tokensEnded tells whoever holds connections of the principal.
+func (s *Service) tokensEnded(principal ids.ID) {
+	if s.CredentialEnded != nil && !principal.IsZero() {
+		s.CredentialEnded(principal)
+	}
 }

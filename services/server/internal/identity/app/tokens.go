@@ -67,6 +67,9 @@ func (s *Service) CreateToken(ctx context.Context, in CreateTokenInput) (APIToke
 	if err != nil {
 		return APIToken{}, "", err
 	}
+	if !in.Replaces.IsZero() && in.Overlap == 0 {
+		s.tokensEnded(token.PrincipalID)
+	}
 	idempotency.ShowsSecret(ctx, token.ID)
 	return token, secret, nil
 }
@@ -222,7 +225,8 @@ func (s *Service) ListTokens(ctx context.Context, principal, before ids.ID, limi
 
 // RevokeToken ends a token at once. A token may end itself.
 func (s *Service) RevokeToken(ctx context.Context, id ids.ID) error {
-	return s.Units.Do(ctx, func(ctx context.Context) error {
+	var holder ids.ID
+	err := s.Units.Do(ctx, func(ctx context.Context) error {
 		token, found, err := s.Store.TokenByID(ctx, id)
 		if err != nil {
 			return err
@@ -230,19 +234,24 @@ func (s *Service) RevokeToken(ctx context.Context, id ids.ID) error {
 		if !found {
 			return errs.NotFound()
 		}
-		if err := s.Authorizer.Authorize(ctx, authorize.ActionTokenRevoke, onPrincipal(token.PrincipalID)); err != nil {
+		holder = token.PrincipalID
+		if err := s.Authorizer.Authorize(ctx, authorize.ActionTokenRevoke, onPrincipal(holder)); err != nil {
 			return hidden(err)
 		}
-		s.Memory.Forget(token.PrincipalID)
+		s.Memory.Forget(holder)
 		ended, err := s.Store.RevokeToken(ctx, id, "revoked", s.now(ctx))
 		if err != nil || !ended {
 			return err
 		}
 		return s.Audit.Allowed(ctx, auditing.Entry{
-			Action: string(authorize.ActionTokenRevoke), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: token.PrincipalID,
+			Action: string(authorize.ActionTokenRevoke), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: holder,
 			Details: map[string]any{"token_id": token.ID, "hint": auditCode(token.Hint)},
 		})
 	})
+	if err == nil {
+		s.tokensEnded(holder)
+	}
+	return err
 }
 
 // CreateFirst implements identity.Tokens: the token an agent or app begins with. The

@@ -3,6 +3,7 @@
 package domain
 
 import (
+	"hash/fnv"
 	"strings"
 	"sync"
 )
@@ -49,18 +50,30 @@ const (
 	lastYear  = 2035
 )
 
-var common = sync.OnceValue(composeCommon)
+// common holds the hashes of the list, a fifth of the memory of its texts. Two texts with
+// one hash would refuse a password for nothing, which nobody will live to see.
+var common = sync.OnceValue(func() map[uint64]struct{} {
+	list := make(map[uint64]struct{}, 1<<16)
+	composeCommon(func(text string) { list[hash64(text)] = struct{}{} })
+	return list
+})
 
 func isCommon(folded string) bool {
-	_, known := common()[folded]
+	_, known := common()[hash64(folded)]
 	return known
 }
 
-func composeCommon() map[string]struct{} {
-	list := make(map[string]struct{}, 1<<16)
+func hash64(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // a hash never fails
+	return h.Sum64()
+}
+
+// composeCommon hands every entry over, some more than once.
+func composeCommon(yield func(text string)) {
 	add := func(parts ...string) {
 		if text := strings.Join(parts, ""); len(text) >= commonMinLength {
-			list[text] = struct{}{}
+			yield(text)
 		}
 	}
 	bases := make([]string, 0, 3*len(commonWords))
@@ -90,7 +103,6 @@ func composeCommon() map[string]struct{} {
 			add(first, second)
 		}
 	}
-	return list
 }
 
 // leetSpelling replaces letters the way most people do.

@@ -52,6 +52,8 @@ type Fixture struct {
 	Grants     *Grants
 	Throttle   *Throttle
 	Published  *Published
+	// TokensEnded counts what the module told about ended tokens, by principal.
+	TokensEnded sync.Map
 	// IP is the address requests come from.
 	IP netip.Addr
 	// Maintenance makes the instance read-only.
@@ -129,6 +131,7 @@ func (f *Fixture) build(t testing.TB) {
 		Units: f.Units, Clock: f.Clock, Log: log, Authorizer: f.Authorizer, Audit: f.Audit, Events: f.Events, Keys: keys,
 		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: hasher,
 		Throttle: f.Throttle, Proofs: f.Proofs, Memory: memory,
+		CredentialEnded: func(principal ids.ID) { f.TokensEnded.Store(principal, true) },
 	})
 	must(t, err)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,6 +193,34 @@ func TestDisableEndsEverything(t *testing.T) {
 	})
 }
 
+// Whatever runs beside it, nothing of a disabled person goes on behind the commit.
+func TestDisableBesideRefreshes(t *testing.T) {
+	f := setup(t)
+	ana := f.Owner(t, "ana")
+	bob := f.Member(t, ana, "bob")
+	ctx := ana.Context(t)
+	shown, err := f.Service.User(ctx, bob.Person)
+	ok(t, err)
+	var turn atomic.Int32
+	results := parallel(5, func() error {
+		if turn.Add(1) == 3 {
+			_, err := f.Service.DisableUser(ctx, bob.Person, shown.Version, "left")
+			return err
+		}
+		_, _ = bob.Refresh(t, bob.RefreshToken)
+		return nil
+	})
+	for _, err := range results {
+		ok(t, err)
+	}
+	if live := f.DB.Count(t, "SELECT count(*) FROM auth_sessions WHERE principal_id = $1 AND ended_at IS NULL", bob.Person); live != 0 {
+		t.Fatalf("%d sessions live on", live)
+	}
+	if live := f.DB.Count(t, "SELECT count(*) FROM refresh_token_families WHERE state = 'active' AND session_id = $1", bob.Session.ID); live != 0 {
+		t.Fatalf("%d families live on", live)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	f := setup(t)
 	ana := f.Owner(t, "ana")
@@ -275,6 +304,9 @@ func TestTokens(t *testing.T) {
 		who, err := f.Bearer(secret)
 		ok(t, err)
 		ok(t, f.Service.RevokeToken(actor.With(f.Request(), who), token.ID))
+		if _, told := f.TokensEnded.Load(bob.Person); !told {
+			t.Error("holders of connections were not told")
+		}
 		_, err = f.Bearer(secret)
 		identitytest.Is(t, err, errs.CodeUnauthenticated, "")
 	})
