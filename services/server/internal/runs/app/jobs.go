@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
@@ -17,16 +16,15 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/runs/domain"
 )
 
-// The jobs. Each is safe to run again: it decides on the locked row.
+// The jobs are safe to run again: each decides on the locked row.
 
-// ExpireQueued ends a run that nobody took up. again is when to look next, zero for never.
-func (s *Service) ExpireQueued(ctx context.Context, id ids.ID) (again time.Time, err error) {
-	err = s.job(ctx, id, func(ctx context.Context, r domain.Run) error {
+// ExpireQueued ends a run that nobody took up. When it is not due, it puts itself off.
+func (s *Service) ExpireQueued(ctx context.Context, id ids.ID) error {
+	return s.job(ctx, id, func(ctx context.Context, r domain.Run) error {
 		previous := r.State
 		err := r.Expire(s.config.QueuedMaxAge, txn.Current(ctx).Now())
 		if errors.Is(err, domain.ErrNotDue) {
-			again = r.QueuedAt.Add(s.config.QueuedMaxAge)
-			return s.d.Jobs.QueuedExpiry(ctx, r.ID, again)
+			return s.d.Jobs.QueuedExpiry(ctx, r.ID, r.QueuedAt.Add(s.config.QueuedMaxAge))
 		}
 		if err != nil {
 			return nil //nolint:nilerr // It was taken up or has ended, so nothing expires.
@@ -34,7 +32,6 @@ func (s *Service) ExpireQueued(ctx context.Context, id ids.ID) (again time.Time,
 		r.ErrorCode = domain.ReasonAgentUnavailable
 		return s.ended(ctx, r, previous)
 	})
-	return again, err
 }
 
 // TimeOutCancel ends a run whose agent did not stop within the grace.
