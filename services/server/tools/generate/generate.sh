@@ -28,6 +28,8 @@ go run ./tools/routegen -api "$root/docs/api" -actions "$root/docs/spec/actions.
 go run ./tools/contractgen -api "$root/docs/api" -contract api/contract/contract.gen.json \
   -gateway "$tmp/gateway.json" -bundle "$tmp/bundle.json" -sdk "$tmp/sdk.json" \
   -go api/ws/tables.gen.go -ts "$root/apps/web/src/api/gen/gateway.ts"
+go run ./tools/apiref -api "$root/docs/api" -actions "$root/docs/spec/actions.yaml" \
+  -tokens "$root/design/tokens/color.json" -out internal/platform/webassets/reference
 cp "$root/docs/api/openapi.yaml" "$tmp/openapi.yaml"
 "$bin/oapi-codegen" -config api/rest/oapi-codegen.yaml "$root/docs/api/openapi.yaml"
 "$bin/oapi-codegen" -config api/ws/oapi-codegen.yaml "$tmp/gateway.json"

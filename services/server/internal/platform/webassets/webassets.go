@@ -8,6 +8,9 @@
 // /assets/ have names with a hash of their content and never change; a missing one is 404.
 // Every other path that names no file is a place inside the client and answers the page of
 // its root. Pages need no session and are served before the setup and during maintenance.
+//
+// Below /reference/ lies the API reference of this server. It is no part of the client: a build
+// that replaces the client keeps it, and a missing page there is 404.
 package webassets
 
 import (
@@ -38,6 +41,9 @@ var embedded embed.FS
 //go:embed placeholder
 var placeholder embed.FS
 
+//go:embed reference
+var reference embed.FS
+
 const (
 	page        = "index.html"
 	consolePage = "console/index.html"
@@ -66,6 +72,9 @@ type Handler struct {
 	headers  http.Header
 	manifest func(ctx context.Context) ([]byte, error)
 }
+
+// referenceRoot is where the API reference lies, among the files and below the address.
+const referenceRoot = "reference"
 
 type file struct {
 	contentType string
@@ -113,20 +122,11 @@ func source(dir string) (fs.FS, error) {
 func newHandler(build fs.FS, o Options) (*Handler, error) {
 	h := &Handler{files: map[string]*file{}, headers: headers(o), manifest: o.Manifest}
 	raw := map[string][]byte{}
-	err := fs.WalkDir(build, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir():
-			return err
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%s is no plain file", name)
-		case path.Base(name) == ".gitignore":
-			return nil
-		}
-		raw[name], err = fs.ReadFile(build, name)
-		return err
-	})
-	if err != nil {
+	if err := readFiles(build, ".", raw); err != nil {
 		return nil, fmt.Errorf("read web client: %w", err)
+	}
+	if err := readFiles(reference, referenceRoot, raw); err != nil {
+		return nil, fmt.Errorf("read API reference: %w", err)
 	}
 	for _, name := range []string{page, consolePage} {
 		if raw[name] == nil {
@@ -146,6 +146,22 @@ func newHandler(build fs.FS, o Options) (*Handler, error) {
 		}
 	}
 	return h, nil
+}
+
+// readFiles adds the files below a folder to raw.
+func readFiles(files fs.FS, root string, raw map[string][]byte) error {
+	return fs.WalkDir(files, root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case !d.Type().IsRegular():
+			return fmt.Errorf("%s is no plain file", name)
+		case path.Base(name) == ".gitignore":
+			return nil
+		}
+		raw[name], err = fs.ReadFile(files, name)
+		return err
+	})
 }
 
 // checkVersion compares the version of the API that a build was made for. A build without
@@ -266,9 +282,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveManifest(w, r)
 		return
 	}
+	if name == referenceRoot {
+		// The pages link to each other relative to the folder.
+		if !strings.HasSuffix(r.URL.Path, "/") {
+			http.Redirect(w, r, "/"+referenceRoot+"/", http.StatusPermanentRedirect)
+			return
+		}
+		name += "/" + page
+	}
 	f := h.files[name]
 	if f == nil {
-		if strings.HasPrefix(name, "assets/") || name == "assets" {
+		if isBelow(name, "assets") || isBelow(name, referenceRoot) {
 			httpserver.WriteError(w, r, errs.NotFound())
 			return
 		}
@@ -279,10 +303,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func pageOf(name string) string {
-	if name == "console" || strings.HasPrefix(name, "console/") {
+	if isBelow(name, "console") {
 		return consolePage
 	}
 	return page
+}
+
+// isBelow reports whether a name is a folder or lies in it.
+func isBelow(name, folder string) bool {
+	rest, found := strings.CutPrefix(name, folder)
+	return found && (rest == "" || rest[0] == '/')
 }
 
 func (h *Handler) setHeaders(header http.Header) {

@@ -175,3 +175,29 @@ func TestTheBinaryAlwaysHasAPage(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
+
+func TestTheReferenceIsServedBesideAnyClient(t *testing.T) {
+	h := setup(t, Options{})
+	start := get(h, "GET", "/reference/")
+	if start.Code != 200 || !strings.Contains(start.Body.String(), "API reference") || start.Header().Get("Content-Type") != "text/html; charset=utf-8" ||
+		!strings.Contains(start.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%d %v", start.Code, start.Header())
+	}
+	for path, contentType := range map[string]string{
+		"/reference/gateway.html": "text/html; charset=utf-8", "/reference/reference.css": "text/css; charset=utf-8",
+		"/reference/module-messaging.html": "text/html; charset=utf-8",
+	} {
+		if w := get(h, "GET", path); w.Code != 200 || w.Header().Get("Content-Type") != contentType {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+	}
+	if w := get(h, "GET", "/reference"); w.Code != 308 || w.Header().Get("Location") != "/reference/" {
+		t.Errorf("without a slash: %d %v", w.Code, w.Header())
+	}
+	if w := get(h, "GET", "/reference/none.html"); w.Code != 404 {
+		t.Errorf("a missing page: %d", w.Code)
+	}
+	if w := get(h, "GET", "/references"); w.Body.String() != "chat" {
+		t.Errorf("a place of the client: %q", w.Body)
+	}
+}
