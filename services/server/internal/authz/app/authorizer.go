@@ -74,7 +74,7 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 		}
 		return verdict{}, err
 	}
-	p, err := s.locate(ctx, spec, r)
+	p, err := s.locate(ctx, r)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (b
 // locate finds the place of a resource. In a unit that writes it reads the structure there;
 // elsewhere memory serves while it is right for the version. A place that is missing and one
 // that is hidden take the same steps.
-func (s *Service) locate(ctx context.Context, spec *authorize.Spec, r authorize.Resource) (place, error) {
+func (s *Service) locate(ctx context.Context, r authorize.Resource) (place, error) {
 	channel, space := r.ChannelID, r.SpaceID
 	switch r.Kind {
 	case authorize.ResourceNone, authorize.ResourceSelf, authorize.ResourcePrincipal, authorize.ResourceGroup,
@@ -233,7 +233,7 @@ func (s *Service) locate(ctx context.Context, spec *authorize.Spec, r authorize.
 			return place{}, nil
 		}
 	}
-	if spec.Effect == authorize.EffectWrite && inWriteUnit(ctx) {
+	if inWriteUnit(ctx) {
 		return s.locateFresh(ctx, channel, space)
 	}
 	return s.locateKnown(ctx, channel, space)

@@ -41,7 +41,7 @@ func (s *Service) RightsBegin(ctx context.Context, c txn.RightsChange) error {
 	if err := s.counters.Raise(ctx, instance.CounterPermissionVersion, 1, got); err != nil {
 		return fmt.Errorf("raise the version of all rights: %w", err)
 	}
-	change := &rightsChange{action: c.Action, before: map[ids.ID]*domain.Entry{}, places: len(c.Targets) > 0}
+	change := &rightsChange{action: c.Action, before: map[ids.ID]*domain.Entry{}, places: len(c.Targets) > 0 || c.Everyone}
 	state.changing = change
 	var err error
 	if change.structure, err = s.readStructure(ctx); err != nil {

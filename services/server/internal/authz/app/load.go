@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,10 +130,10 @@ func (s *Service) load(ctx context.Context, principal ids.ID, version int64, pin
 			return e, nil
 		}
 		if inWriteUnit(ctx) {
-			break
+			return nil, fmt.Errorf("load rights: %w", txn.ErrRetry)
 		}
 	}
-	return nil, fmt.Errorf("load rights: %w", txn.ErrRetry)
+	return nil, errors.New("load rights: they change faster than they can be read")
 }
 
 // read gives the entries of principals as they stand: in a unit those of its transaction,

@@ -27,9 +27,14 @@ func (s *Service) AccessOf(ctx context.Context, targets []ids.ID) (map[ids.ID]au
 	if err != nil {
 		return nil, sourceError("rights", err)
 	}
-	st, err := s.structureFor(ctx, version)
-	if err != nil {
-		return nil, sourceError("rights", err)
+	st := s.cache.structureAt(version, s.generation())
+	if st == nil && !inWriteUnit(ctx) {
+		if st, err = s.structureFor(ctx, version); err != nil {
+			return nil, sourceError("rights", err)
+		}
+	}
+	if state := stateOf(ctx); st == nil || state != nil && state.changing != nil {
+		st = nowhere // A unit asks for the few places it is about, not for all.
 	}
 	for _, id := range targets {
 		h, found := heldOn(e, st, id)
@@ -44,6 +49,9 @@ func (s *Service) AccessOf(ctx context.Context, targets []ids.ID) (map[ids.ID]au
 	}
 	return out, nil
 }
+
+// nowhere knows no place, so each is asked for.
+var nowhere = domain.NewStructure(nil, nil)
 
 func heldOn(e *domain.Entry, st *domain.Structure, id ids.ID) (h domain.Held, found bool) {
 	if c, ok := st.Channel(id); ok {
@@ -100,28 +108,28 @@ func (s *Service) placeOf(ctx context.Context, channel ids.ID) (place, error) {
 
 // WithTrigger implements authorize.Rights.
 func (s *Service) WithTrigger(ctx context.Context, channel ids.ID) ([]ids.ID, error) {
-	p, err := s.placeOf(ctx, channel)
-	if err != nil {
-		return nil, sourceError("rights", err)
-	}
-	if !p.found {
-		return nil, nil
-	}
-	candidates, err := s.subjectsAt(ctx, p)
-	if err != nil {
-		return nil, sourceError("rights", err)
-	}
-	entries, err := s.read(ctx, candidates)
-	if err != nil {
-		return nil, sourceError("rights", err)
-	}
 	var out []ids.ID
-	for _, id := range candidates {
-		if e := entries[id]; e.Kind == domain.Person && p.held(e).Level >= domain.Trigger {
-			out = append(out, id)
+	err := s.units.View(ctx, func(ctx context.Context) error {
+		p, err := s.placeOf(ctx, channel)
+		if err != nil || !p.found {
+			return err
 		}
-	}
-	return out, nil
+		candidates, err := s.subjectsAt(ctx, p)
+		if err != nil {
+			return err
+		}
+		entries, err := s.read(ctx, candidates)
+		if err != nil {
+			return err
+		}
+		for _, id := range candidates {
+			if e := entries[id]; e.Kind == domain.Person && p.held(e).Level >= domain.Trigger {
+				out = append(out, id)
+			}
+		}
+		return nil
+	})
+	return out, sourceError("rights", err)
 }
 
 // subjectsAt lists everybody who can hold something on a place: a superset, by ID.

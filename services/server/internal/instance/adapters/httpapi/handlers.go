@@ -67,7 +67,11 @@ func (h Handlers) GetInstance(ctx context.Context, _ rest.GetInstanceRequestObje
 	if err != nil {
 		return nil, err
 	}
-	return rest.GetInstance200JSONResponse{
+	return rest.GetInstance200JSONResponse(toInstance(p)), nil
+}
+
+func toInstance(p app.Public) rest.Instance {
+	return rest.Instance{
 		ID: p.ID, Name: p.Name, ServerVersion: p.ServerVersion, SyncEpoch: p.SyncEpoch, Branding: toBranding(p.Branding),
 		Flags: map[string]bool{}, PermissionVersion: p.PermissionVersion,
 		Limits: rest.InstanceLimits{
@@ -75,7 +79,28 @@ func (h Handlers) GetInstance(ctx context.Context, _ rest.GetInstanceRequestObje
 			MaxMessageBytes: p.Limits.MaxMessageBytes, MaxAttachments: p.Limits.MaxAttachments,
 			MaxUploadBytes: p.Limits.MaxUploadBytes, PageSizeDefault: p.Limits.PageSizeDefault, PageSizeMax: p.Limits.PageSizeMax,
 		},
-	}, nil
+	}
+}
+
+// Snapshot gives the section instance of the snapshot.
+func (h Handlers) Snapshot(readOnly, clientMetrics, installHint bool) func(ctx context.Context) (json.RawMessage, error) {
+	mode := rest.MaintenanceModeOff
+	if readOnly {
+		mode = rest.MaintenanceModeReadOnly
+	}
+	return func(ctx context.Context) (json.RawMessage, error) {
+		p, err := h.Instance.ReadInstance(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(rest.SnapshotInstance{
+			Instance: toInstance(p), Maintenance: mode, Web: rest.SnapshotWeb{ClientMetrics: clientMetrics, InstallHint: installHint},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encode the instance: %w", err)
+		}
+		return raw, nil
+	}
 }
 
 // GetInstanceSettings implements the operation of this name.
