@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
@@ -125,7 +126,11 @@ func (s *Service) Affect(ctx context.Context, principals ...ids.ID) error {
 	if fresh = sortedUnique(fresh); len(fresh) == 0 {
 		return nil
 	}
-	entries, err := s.read(ctx, fresh)
+	at := s.now(ctx)
+	if change.action == string(authorize.ActionGrantExpire) {
+		at = time.Time{} // What has ended counts as held before, or nobody would hear of its end.
+	}
+	entries, err := s.readAt(ctx, fresh, at)
 	if err != nil {
 		return fmt.Errorf("read the rights of the affected: %w", err)
 	}

@@ -139,6 +139,11 @@ func (s *Service) load(ctx context.Context, principal ids.ID, version int64, pin
 // read gives the entries of principals as they stand: in a unit those of its transaction,
 // outside those of one snapshot. A principal that is unknown holds nothing.
 func (s *Service) read(ctx context.Context, principals []ids.ID) (map[ids.ID]*domain.Entry, error) {
+	return s.readAt(ctx, principals, s.now(ctx))
+}
+
+// readAt is read for grants that count at the moment.
+func (s *Service) readAt(ctx context.Context, principals []ids.ID, at time.Time) (map[ids.ID]*domain.Entry, error) {
 	var out map[ids.ID]*domain.Entry
 	err := s.units.View(ctx, func(ctx context.Context) error {
 		people, err := s.principals.Principals(ctx, principals)
@@ -152,7 +157,7 @@ func (s *Service) read(ctx context.Context, principals []ids.ID) (map[ids.ID]*do
 		if err := s.stillAt(ctx, rows.Version); err != nil {
 			return err
 		}
-		out = compile(principals, people, rows, s.now(ctx))
+		out = compile(principals, people, rows, at)
 		return nil
 	})
 	return out, err

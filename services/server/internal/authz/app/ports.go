@@ -22,11 +22,13 @@ type Config struct {
 	// MaxGrantsPerTarget bounds the grants on one target, so that "who has access" stays
 	// a list a person can read.
 	MaxGrantsPerTarget int `key:"authz.max_grants_per_target"`
+	// ExpiryInterval is how often ended grants are removed; they count for nothing before.
+	ExpiryInterval time.Duration `key:"authz.expiry_interval"`
 }
 
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
-	return Config{CacheMaxPrincipals: 20000, MaxGroups: 1000, MaxGroupMembers: 5000, MaxGrantsPerTarget: 500}
+	return Config{CacheMaxPrincipals: 20000, MaxGroups: 1000, MaxGroupMembers: 5000, MaxGrantsPerTarget: 500, ExpiryInterval: time.Minute}
 }
 
 // HeldRows are the grants that have come to principals, read in one statement.
@@ -99,6 +101,10 @@ type Store interface {
 	DeleteGrant(ctx context.Context, id ids.ID) error
 	// DeleteGrantsOf removes all grants of a principal and gives what they were.
 	DeleteGrantsOf(ctx context.Context, principal ids.ID) ([]GrantRow, error)
+	// HasExpired reports whether a grant has ended by the moment.
+	HasExpired(ctx context.Context, now time.Time) (bool, error)
+	// LockExpired takes grants that have ended, by ID, but for those another worker holds.
+	LockExpired(ctx context.Context, now time.Time, limit int) ([]GrantRow, error)
 
 	// Group reads one; ErrNoRow when there is none.
 	Group(ctx context.Context, id ids.ID) (GroupRow, error)

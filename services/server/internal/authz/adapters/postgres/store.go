@@ -164,6 +164,24 @@ func (s *Store) DeleteGrantsOf(ctx context.Context, principal ids.ID) ([]app.Gra
 	return out, nil
 }
 
+// HasExpired implements app.Store.
+func (s *Store) HasExpired(ctx context.Context, now time.Time) (bool, error) {
+	return s.queries(ctx).GrantExpired(ctx, now)
+}
+
+// LockExpired implements app.Store.
+func (s *Store) LockExpired(ctx context.Context, now time.Time, limit int) ([]app.GrantRow, error) {
+	rows, err := s.queries(ctx).GrantLockExpired(ctx, now, int32(limit))
+	if err != nil {
+		return nil, fmt.Errorf("lock ended grants: %w", err)
+	}
+	out := make([]app.GrantRow, len(rows))
+	for i, r := range rows {
+		out[i] = grantRow(sqlcgen.GrantGetRow(r))
+	}
+	return out, nil
+}
+
 // Group implements app.Store.
 func (s *Store) Group(ctx context.Context, id ids.ID) (app.GroupRow, error) {
 	r, err := s.queries(ctx).GroupGet(ctx, id)

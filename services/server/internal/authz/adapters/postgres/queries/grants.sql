@@ -55,3 +55,18 @@ DELETE FROM grants
 WHERE principal_id = $1
 RETURNING id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
           created_by, created_at;
+
+-- GrantExpired tells whether any grant has ended. Served by grants_expiry.
+-- name: GrantExpired :one
+SELECT EXISTS (SELECT FROM grants WHERE expires_at <= sqlc.arg(now)::timestamptz);
+
+-- GrantLockExpired takes ended grants, by ID, and leaves those that another worker holds.
+-- Served by grants_expiry.
+-- name: GrantLockExpired :many
+SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+       created_by, created_at
+FROM grants
+WHERE expires_at <= sqlc.arg(now)::timestamptz
+ORDER BY id
+LIMIT sqlc.arg(page_limit)::int
+FOR UPDATE SKIP LOCKED;

@@ -92,6 +92,18 @@ func (q *Queries) GrantDeleteOf(ctx context.Context, principalID *ids.ID) ([]Gra
 	return items, nil
 }
 
+const grantExpired = `-- name: GrantExpired :one
+SELECT EXISTS (SELECT FROM grants WHERE expires_at <= $1::timestamptz)
+`
+
+// GrantExpired tells whether any grant has ended. Served by grants_expiry.
+func (q *Queries) GrantExpired(ctx context.Context, now time.Time) (bool, error) {
+	row := q.db.QueryRow(ctx, grantExpired, now)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const grantGet = `-- name: GrantGet :one
 
 SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
@@ -340,6 +352,66 @@ func (q *Queries) GrantListOn(ctx context.Context, arg GrantListOnParams) ([]Gra
 	items := []GrantListOnRow{}
 	for rows.Next() {
 		var i GrantListOnRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.SubjectKind,
+			&i.PrincipalID,
+			&i.GroupID,
+			&i.TargetKind,
+			&i.TargetID,
+			&i.Level,
+			&i.Capabilities,
+			&i.ExpiresAt,
+			&i.Note,
+			&i.CreatedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const grantLockExpired = `-- name: GrantLockExpired :many
+SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+       created_by, created_at
+FROM grants
+WHERE expires_at <= $1::timestamptz
+ORDER BY id
+LIMIT $2::int
+FOR UPDATE SKIP LOCKED
+`
+
+type GrantLockExpiredRow struct {
+	ID           ids.ID
+	SubjectKind  string
+	PrincipalID  *ids.ID
+	GroupID      *ids.ID
+	TargetKind   string
+	TargetID     *ids.ID
+	Level        string
+	Capabilities []string
+	ExpiresAt    *time.Time
+	Note         string
+	CreatedBy    *ids.ID
+	CreatedAt    time.Time
+}
+
+// GrantLockExpired takes ended grants, by ID, and leaves those that another worker holds.
+// Served by grants_expiry.
+func (q *Queries) GrantLockExpired(ctx context.Context, now time.Time, pageLimit int32) ([]GrantLockExpiredRow, error) {
+	rows, err := q.db.Query(ctx, grantLockExpired, now, pageLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GrantLockExpiredRow{}
+	for rows.Next() {
+		var i GrantLockExpiredRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.SubjectKind,
