@@ -16,7 +16,10 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
+
+
 // Authorize implements authorize.Authorizer.
+
 func (s *Service) Authorize(ctx context.Context, action authorize.Action, r authorize.Resource) error {
 	v, err := s.decide(ctx, action, r)
 	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Allowed: err == nil && v.code == ""})
@@ -31,6 +34,7 @@ func (s *Service) Authorize(ctx context.Context, action authorize.Action, r auth
 }
 
 // Allowed implements authorize.Authorizer.
+
 func (s *Service) Allowed(ctx context.Context, action authorize.Action, r authorize.Resource) (bool, error) {
 	v, err := s.decide(ctx, action, r)
 	allowed := err == nil && v.code == ""
@@ -39,7 +43,9 @@ func (s *Service) Allowed(ctx context.Context, action authorize.Action, r author
 }
 
 // decide runs the checks in their order and stops at the first that fails. The error is for
+
 // sources that cannot answer: never an allow.
+
 func (s *Service) decide(ctx context.Context, action authorize.Action, r authorize.Resource) (verdict, error) {
 	spec, ok := s.spec(action)
 	if !ok {
@@ -107,23 +113,11 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 }
 
 // confirm asks the source about a place that memory does not show.
-func (s *Service) confirm(ctx context.Context, p place) (place, error) {
-	if p.kind == domain.TargetSpace {
-		return s.freshSpace(ctx, p.space.ID)
-	}
-	c, ok, err := s.places.Channel(ctx, p.channel.ID)
-	if err != nil {
-		return place{}, fmt.Errorf("read a channel: %w", err)
-	}
-	out := place{kind: domain.TargetChannel, found: ok}
-	if ok {
-		out.channel = toChannel(c)
-	}
-	return out, nil
-}
 
 // limits are the checks that only take away: invariants of agents, the person an agent works
+
 // for, and the fresh proof, which comes last so that nobody proves herself in vain.
+
 func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *domain.Entry) (verdict, error) {
 	held := q.p.held(e)
 	if q.spec.ID == authorize.ActionAgentInvoke {
@@ -151,6 +145,7 @@ func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *doma
 }
 
 // mayTrigger keeps an agent that one person pays for to that person.
+
 func (s *Service) mayTrigger(ctx context.Context, a actor.Actor, agent ids.ID) (bool, error) {
 	policies, err := s.agents.AgentPolicies(ctx, []ids.ID{agent})
 	if err != nil {
@@ -171,7 +166,9 @@ func (s *Service) mayTrigger(ctx context.Context, a actor.Actor, agent ids.ID) (
 const billingPersonal = "personal"
 
 // withinOrder asks the same of the person on whose order the agent works: an order gives an
+
 // agent nothing that the person does not have. What is the agent's own is not the person's.
+
 func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (bool, error) {
 	if !q.spec.ActingFor {
 		return false, nil
@@ -199,138 +196,15 @@ func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (b
 }
 
 // locate finds the place of a resource. In a unit that writes it reads the structure there;
+
 // elsewhere memory serves while it is right for the version. A place that is missing and one
+
 // that is hidden take the same steps.
-func (s *Service) locate(ctx context.Context, r authorize.Resource) (place, error) {
-	channel, space := r.ChannelID, r.SpaceID
-	switch r.Kind {
-	case authorize.ResourceNone, authorize.ResourceSelf, authorize.ResourcePrincipal, authorize.ResourceGroup,
-		authorize.ResourceHost, authorize.ResourceFile:
-		return place{}, nil
-	case authorize.ResourceInstance:
-		return place{kind: domain.TargetInstance, found: true}, nil
-	case authorize.ResourceChannel:
-		if channel.IsZero() {
-			channel = r.ID
-		}
-	case authorize.ResourceSpace:
-		if space.IsZero() {
-			space = r.ID
-		}
-	case authorize.ResourceThread:
-		if channel.IsZero() {
-			var err error
-			if channel, _, err = s.places.ThreadChannel(ctx, r.ID); err != nil {
-				return place{}, fmt.Errorf("find the channel of a thread: %w", err)
-			}
-		}
-	case authorize.ResourceGrant, authorize.ResourceTarget:
-		if channel.IsZero() && space.IsZero() {
-			return place{kind: domain.TargetInstance, found: true}, nil
-		}
-	case authorize.ResourceAgent:
-		if channel.IsZero() {
-			return place{}, nil
-		}
-	}
-	if inWriteUnit(ctx) {
-		return s.locateFresh(ctx, channel, space)
-	}
-	return s.locateKnown(ctx, channel, space)
-}
-
-func (s *Service) locateFresh(ctx context.Context, channel, space ids.ID) (place, error) {
-	if channel.IsZero() {
-		return s.freshSpace(ctx, space)
-	}
-	c, ok, err := s.places.Channel(ctx, channel)
-	if err != nil {
-		return place{}, fmt.Errorf("read a channel: %w", err)
-	}
-	p := place{kind: domain.TargetChannel, found: ok}
-	if ok {
-		p.channel = toChannel(c)
-	}
-	v, err := s.version(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	// Archiving a space raises the version, so memory that is right for it knows. Otherwise
-	// the source is asked, for missing and direct channels too: the statements tell nothing.
-	if st := s.cache.structureAt(v, s.generation()); st != nil && stateOf(ctx).changing == nil {
-		sp, _ := st.Space(c.SpaceID)
-		p.channel.Archived = p.channel.Archived || sp.Archived
-		return p, nil
-	}
-	sp, err := s.freshSpace(ctx, c.SpaceID)
-	p.channel.Archived = p.channel.Archived || sp.space.Archived
-	return p, err
-}
-
-func (s *Service) freshSpace(ctx context.Context, space ids.ID) (place, error) {
-	sp, ok, err := s.places.Space(ctx, space)
-	if err != nil {
-		return place{}, fmt.Errorf("read a space: %w", err)
-	}
-	return place{kind: domain.TargetSpace, found: ok, space: toSpace(sp)}, nil
-}
-
-func (s *Service) locateKnown(ctx context.Context, channel, space ids.ID) (place, error) {
-	v, err := s.version(ctx)
-	if err != nil {
-		return place{}, err
-	}
-	st, err := s.structureFor(ctx, v)
-	if err != nil {
-		return place{}, err
-	}
-	if channel.IsZero() {
-		sp, ok := st.Space(space)
-		sp.ID = space
-		return place{kind: domain.TargetSpace, found: ok, remembered: true, space: sp}, nil
-	}
-	c, ok := st.Channel(channel)
-	c.ID = channel
-	return place{kind: domain.TargetChannel, found: ok, remembered: true, channel: c}, nil
-}
 
 // sharesPlace reports whether the agent and the holder of the entry read a place both.
-func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID) (bool, error) {
-	v, err := s.version(ctx)
-	if err != nil {
-		return false, err
-	}
-	other, err := s.entry(ctx, agent)
-	if err != nil {
-		return false, err
-	}
-	st, err := s.structureFor(ctx, v)
-	if err != nil {
-		return false, err
-	}
-	return shares(e, other, st), nil
-}
-
-func shares(e, other *domain.Entry, st *domain.Structure) bool {
-	reach := other.Reach(st)
-	if reach.All {
-		own := e.Reach(st)
-		return own.All || len(own.Spaces) > 0 || len(own.Channels) > 0
-	}
-	for _, id := range reach.Spaces {
-		if e.Space(id).Visible() {
-			return true
-		}
-	}
-	for _, id := range reach.Channels {
-		if c, ok := st.Channel(id); ok && e.Channel(c).Visible() {
-			return true
-		}
-	}
-	return false
-}
 
 // recordDenial writes the audit row of a denial where the catalogue asks for it.
+
 func (s *Service) recordDenial(ctx context.Context, action authorize.Action, r authorize.Resource, reason string) {
 	if spec, ok := s.spec(action); !ok || !spec.AuditDeny {
 		return
@@ -342,7 +216,9 @@ func (s *Service) recordDenial(ctx context.Context, action authorize.Action, r a
 }
 
 // denial puts a verdict into the words of the answer. What is hidden and what is missing
+
 // sound the same.
+
 func denial(action authorize.Action, v verdict) error {
 	switch v.code {
 	case errs.CodeNotFound:
@@ -368,6 +244,7 @@ func stepUpRequired() error {
 }
 
 // requireStepUp is the check of actions whose need for a fresh proof depends on their content.
+
 func (s *Service) requireStepUp(ctx context.Context) error {
 	if actor.From(ctx).StepUpUntil.After(s.now(ctx)) {
 		return nil
@@ -376,7 +253,9 @@ func (s *Service) requireStepUp(ctx context.Context) error {
 }
 
 // sourceError makes every failure of a source a refusal that passes, but for the repetition
+
 // of a unit and for what has a public meaning already.
+
 func sourceError(action authorize.Action, err error) error {
 	var public *errs.Error
 	if err == nil || errors.As(err, &public) || errors.Is(err, txn.ErrRetry) {
@@ -386,90 +265,5 @@ func sourceError(action authorize.Action, err error) error {
 }
 
 // Scope implements authorize.Authorizer.
-func (s *Service) Scope(ctx context.Context, action authorize.Action) (authorize.Scope, error) {
-	scope, v, err := s.scope(ctx, action)
-	r := authorize.Resource{Kind: authorize.ResourceNone}
-	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Scoped: true, Allowed: err == nil && v.code == ""})
-	if err != nil {
-		return authorize.Scope{}, sourceError(action, err)
-	}
-	if v.code != "" {
-		s.recordDenial(ctx, action, r, v.reason)
-		return authorize.Scope{}, denial(action, v)
-	}
-	return scope, nil
-}
-
-func (s *Service) scope(ctx context.Context, action authorize.Action) (authorize.Scope, verdict, error) {
-	spec, ok := s.spec(action)
-	if !ok {
-		return authorize.Scope{}, verdict{}, errs.Internal(fmt.Errorf("scope of %s: %s", action, reasonUnknownAction))
-	}
-	a := actor.From(ctx)
-	// The checks that do not depend on a target are those of a request without one.
-	open := *spec
-	open.Level, open.Capability, open.AnyOf, open.Self = authorize.LevelNone, "", nil, false
-	v, err := s.scopeAllowed(ctx, &open, a)
-	if err != nil || v.code != "" {
-		return authorize.Scope{}, v, err
-	}
-	version, err := s.version(ctx)
-	if err != nil {
-		return authorize.Scope{}, v, err
-	}
-	st, err := s.structureFor(ctx, version)
-	if err != nil {
-		return authorize.Scope{}, v, err
-	}
-	e, err := s.entry(ctx, a.ID)
-	if err != nil {
-		return authorize.Scope{}, v, err
-	}
-	reach := e.Reach(st)
-	if a.ActingFor != nil {
-		person, err := s.entry(ctx, a.ActingFor.PrincipalID)
-		if err != nil {
-			return authorize.Scope{}, v, err
-		}
-		reach = common(e, person, st)
-	}
-	return toScope(reach, version), v, nil
-}
-
-func (s *Service) scopeAllowed(ctx context.Context, spec *authorize.Spec, a actor.Actor) (verdict, error) {
-	switch a.Kind {
-	case actor.KindPerson, actor.KindAgent, actor.KindApp:
-	default:
-		return deny(errs.CodeUnauthenticated, reasonKindNotAllowed, domain.Held{}), nil
-	}
-	v, err := s.decidePrincipal(ctx, spec, actor.Actor{
-		ID: a.ID, Kind: a.Kind, SessionID: a.SessionID, DeviceID: a.DeviceID, TokenID: a.TokenID,
-		Scopes: a.Scopes, StepUpUntil: a.StepUpUntil, CredentialExpiresAt: a.CredentialExpiresAt,
-	}, authorize.Resource{Kind: authorize.ResourceNone})
-	if err == nil && v.code == "" && a.ActingFor != nil && !spec.ActingFor {
-		return deny(errs.CodeForbidden, reasonActingForLimited, domain.Held{}), nil
-	}
-	return v, err
-}
 
 // common is what an agent and the person it works for can both see, place by place.
-func common(agent, person *domain.Entry, st *domain.Structure) domain.Reach {
-	var out domain.Reach
-	for _, id := range st.Spaces() {
-		if agent.Space(id).Visible() && person.Space(id).Visible() {
-			out.Spaces = append(out.Spaces, id)
-		}
-	}
-	for _, id := range st.Channels() {
-		if c, ok := st.Channel(id); ok && agent.Channel(c).Visible() && person.Channel(c).Visible() {
-			out.Channels = append(out.Channels, id)
-		}
-	}
-	return out
-}
-
-func toScope(r domain.Reach, version int64) authorize.Scope {
-	return authorize.Scope{
-		All: r.All, Spaces: r.Spaces, Channels: r.Channels, PassingSpaces: r.PassingSpaces, PermissionVersion: version,
-	}
-}

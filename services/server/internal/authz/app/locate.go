@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/OWNER/bothy/services/server/internal/authz/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+func (s *Service) confirm(ctx context.Context, p place) (place, error) {
+	if p.kind == domain.TargetSpace {
+		return s.freshSpace(ctx, p.space.ID)
+	}
+	c, ok, err := s.places.Channel(ctx, p.channel.ID)
+	if err != nil {
+		return place{}, fmt.Errorf("read a channel: %w", err)
+	}
+	out := place{kind: domain.TargetChannel, found: ok}
+	if ok {
+		out.channel = toChannel(c)
+	}
+	return out, nil
+}
+
+func (s *Service) locate(ctx context.Context, r authorize.Resource) (place, error) {
+	channel, space := r.ChannelID, r.SpaceID
+	switch r.Kind {
+	case authorize.ResourceNone, authorize.ResourceSelf, authorize.ResourcePrincipal, authorize.ResourceGroup,
+		authorize.ResourceHost, authorize.ResourceFile:
+		return place{}, nil
+	case authorize.ResourceInstance:
+		return place{kind: domain.TargetInstance, found: true}, nil
+	case authorize.ResourceChannel:
+		if channel.IsZero() {
+			channel = r.ID
+		}
+	case authorize.ResourceSpace:
+		if space.IsZero() {
+			space = r.ID
+		}
+	case authorize.ResourceThread:
+		if channel.IsZero() {
+			var err error
+			if channel, _, err = s.places.ThreadChannel(ctx, r.ID); err != nil {
+				return place{}, fmt.Errorf("find the channel of a thread: %w", err)
+			}
+		}
+	case authorize.ResourceGrant, authorize.ResourceTarget:
+		if channel.IsZero() && space.IsZero() {
+			return place{kind: domain.TargetInstance, found: true}, nil
+		}
+	case authorize.ResourceAgent:
+		if channel.IsZero() {
+			return place{}, nil
+		}
+	}
+	if inWriteUnit(ctx) {
+		return s.locateFresh(ctx, channel, space)
+	}
+	return s.locateKnown(ctx, channel, space)
+}
+
+func (s *Service) locateFresh(ctx context.Context, channel, space ids.ID) (place, error) {
+	if channel.IsZero() {
+		return s.freshSpace(ctx, space)
+	}
+	c, ok, err := s.places.Channel(ctx, channel)
+	if err != nil {
+		return place{}, fmt.Errorf("read a channel: %w", err)
+	}
+	p := place{kind: domain.TargetChannel, found: ok}
+	if ok {
+		p.channel = toChannel(c)
+	}
+	v, err := s.version(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	// Archiving a space raises the version, so memory that is right for it knows. Otherwise
+	// the source is asked, for missing and direct channels too: the statements tell nothing.
+	if st := s.cache.structureAt(v, s.generation()); st != nil && stateOf(ctx).changing == nil {
+		sp, _ := st.Space(c.SpaceID)
+		p.channel.Archived = p.channel.Archived || sp.Archived
+		return p, nil
+	}
+	sp, err := s.freshSpace(ctx, c.SpaceID)
+	p.channel.Archived = p.channel.Archived || sp.space.Archived
+	return p, err
+}
+
+func (s *Service) freshSpace(ctx context.Context, space ids.ID) (place, error) {
+	sp, ok, err := s.places.Space(ctx, space)
+	if err != nil {
+		return place{}, fmt.Errorf("read a space: %w", err)
+	}
+	return place{kind: domain.TargetSpace, found: ok, space: toSpace(sp)}, nil
+}
+
+func (s *Service) locateKnown(ctx context.Context, channel, space ids.ID) (place, error) {
+	v, err := s.version(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	st, err := s.structureFor(ctx, v)
+	if err != nil {
+		return place{}, err
+	}
+	if channel.IsZero() {
+		sp, ok := st.Space(space)
+		sp.ID = space
+		return place{kind: domain.TargetSpace, found: ok, remembered: true, space: sp}, nil
+	}
+	c, ok := st.Channel(channel)
+	c.ID = channel
+	return place{kind: domain.TargetChannel, found: ok, remembered: true, channel: c}, nil
+}
+
+func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID) (bool, error) {
+	v, err := s.version(ctx)
+	if err != nil {
+		return false, err
+	}
+	other, err := s.entry(ctx, agent)
+	if err != nil {
+		return false, err
+	}
+	st, err := s.structureFor(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	return shares(e, other, st), nil
+}
+
+func shares(e, other *domain.Entry, st *domain.Structure) bool {
+	reach := other.Reach(st)
+	if reach.All {
+		own := e.Reach(st)
+		return own.All || len(own.Spaces) > 0 || len(own.Channels) > 0
+	}
+	for _, id := range reach.Spaces {
+		if e.Space(id).Visible() {
+			return true
+		}
+	}
+	for _, id := range reach.Channels {
+		if c, ok := st.Channel(id); ok && e.Channel(c).Visible() {
+			return true
+		}
+	}
+	return false
+}
