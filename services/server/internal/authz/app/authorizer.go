@@ -16,8 +16,6 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
-
-
 // Authorize implements authorize.Authorizer.
 
 func (s *Service) Authorize(ctx context.Context, action authorize.Action, r authorize.Resource) error {
