@@ -186,4 +186,17 @@ REVOKE EXECUTE ON FUNCTION event_log_create_partitions(int, bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION event_log_detach_expired(timestamptz) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION event_log_drop_detached() FROM PUBLIC;
 
+-- The role exists when the database was bootstrapped; a plain test database has none.
+-- +goose StatementBegin
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'bothy_app') THEN
+        GRANT EXECUTE ON FUNCTION event_log_create_partitions(int, bigint) TO bothy_app;
+        GRANT EXECUTE ON FUNCTION event_log_detach_expired(timestamptz) TO bothy_app;
+        GRANT EXECUTE ON FUNCTION event_log_drop_detached() TO bothy_app;
+    END IF;
+END
+$$;
+-- +goose StatementEnd
+
 SELECT event_log_create_partitions(3, 1000000);

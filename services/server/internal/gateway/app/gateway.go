@@ -75,6 +75,8 @@ type Deps struct {
 	RunUpdates    runs.Updates
 	RunReads      runs.Reads
 	Limiter       Limiter
+	// Request prepares the context of one op, as the chain does for a request; nil for nothing.
+	Request func(ctx context.Context) context.Context
 	// Nonce gives a fresh nonce for proofs.
 	Nonce func(ctx context.Context) string
 	// Ready reports whether the installation has an owner.

@@ -208,3 +208,13 @@ func (h *hub) endSession(e eventlog.Record) {
 		}
 	}
 }
+
+// CredentialEnded makes the connections of a principal check their credential at once. It is
+// called in the process in which a token was revoked; others find out by their interval.
+func (g *Gateway) CredentialEnded(principal ids.ID) {
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	for c := range g.hub.byPrincipal[principal] {
+		c.recheckSoon()
+	}
+}

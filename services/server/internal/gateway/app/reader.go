@@ -123,6 +123,9 @@ func (c *conn) perform(ctx context.Context, o op, f domain.Frame) error {
 	who := c.actor
 	c.mu.Unlock()
 	ctx = actor.With(ctx, who)
+	if prepare := c.gateway.deps.Request; prepare != nil {
+		ctx = prepare(ctx)
+	}
 
 	err := o.run(ctx, c, f)
 	observer := c.gateway.deps.Observer

@@ -195,15 +195,7 @@ func (s *Service) ByHandle(ctx context.Context, handles []string) (map[string]id
 
 // Visible implements identity.Directory.
 func (s *Service) Visible(ctx context.Context, limit int) ([]identity.Principal, bool, error) {
-	list, err := s.Store.ListAccounts(ctx, AccountFilter{Kinds: allKinds, Status: identity.StatusActive, Limit: limit + 1})
-	if err != nil {
-		return nil, false, err
-	}
-	complete := len(list) <= limit
-	if !complete {
-		list = list[:limit]
-	}
-	shown, err := s.show(ctx, list)
+	shown, complete, err := s.VisibleShown(ctx, limit)
 	if err != nil {
 		return nil, false, err
 	}
@@ -212,4 +204,18 @@ func (s *Service) Visible(ctx context.Context, limit int) ([]identity.Principal,
 		out[i] = a.Principal()
 	}
 	return out, complete, nil
+}
+
+// VisibleShown lists the active principals that the caller may see, by handle and at most
+// limit; complete is false when there are more.
+func (s *Service) VisibleShown(ctx context.Context, limit int) (list []Shown, complete bool, err error) {
+	accounts, err := s.Store.ListAccounts(ctx, AccountFilter{Kinds: allKinds, Status: identity.StatusActive, Limit: limit + 1})
+	if err != nil {
+		return nil, false, err
+	}
+	if complete = len(accounts) <= limit; !complete {
+		accounts = accounts[:limit]
+	}
+	list, err = s.show(ctx, accounts)
+	return list, complete, err
 }

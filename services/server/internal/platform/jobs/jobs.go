@@ -135,3 +135,15 @@ func ValidateArgsType(t reflect.Type) error {
 	}
 	return nil
 }
+
+// finalError is a failure that another attempt would only find again.
+type finalError struct{ err error }
+
+// Error implements error.
+func (e *finalError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *finalError) Unwrap() error { return e.err }
+
+// Final marks the error of a handler as one that is not tried again.
+func Final(err error) error { return &finalError{err} }

@@ -44,6 +44,8 @@ type Dependencies struct {
 	// end.
 	SoftStop    time.Duration
 	Maintenance *Maintenance
+	// Done is told of every job that ended, with its error; nil for nobody.
+	Done func(kind string, err error)
 }
 
 // ownConnections is what the runtime keeps beside the connections of its handlers, which
@@ -227,6 +229,13 @@ func (m *middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner fu
 	err := doInner(ctx)
 	if err != nil {
 		outcome = "failed"
+	}
+	if m.rt.deps.Done != nil {
+		m.rt.deps.Done(job.Kind, err)
+	}
+	var final *finalError
+	if errors.As(err, &final) {
+		return river.JobCancel(err)
 	}
 	return err
 }

@@ -46,12 +46,13 @@ type Targets []ids.ID
 // Sources give the payloads of the sections, for the actor of the context. The lists come in
 // ascending order of ID behind after, at most limit.
 type Sources struct {
-	Instance   func(ctx context.Context) (json.RawMessage, error)
-	Self       func(ctx context.Context) (json.RawMessage, error)
-	Spaces     func(ctx context.Context, t Targets, after ids.ID, limit int) ([]Item, error)
-	Channels   func(ctx context.Context, t Targets, after ids.ID, limit int) ([]Item, error)
-	Threads    func(ctx context.Context, t Targets, since time.Time, after ids.ID, limit int) ([]Item, error)
-	Principals func(ctx context.Context, after ids.ID, limit int) ([]Item, error)
+	Instance func(ctx context.Context) (json.RawMessage, error)
+	Self     func(ctx context.Context) (json.RawMessage, error)
+	Spaces   func(ctx context.Context, t Targets, after ids.ID, limit int) ([]Item, error)
+	Channels func(ctx context.Context, t Targets, after ids.ID, limit int) ([]Item, error)
+	Threads  func(ctx context.Context, t Targets, since time.Time, after ids.ID, limit int) ([]Item, error)
+	// Principals gives the visible ones, at most limit; complete is false when there are more.
+	Principals func(ctx context.Context, limit int) (items []Item, complete bool, err error)
 	Agents     func(ctx context.Context, after ids.ID, limit int) ([]Item, error)
 	Runs       func(ctx context.Context, channels []ids.ID, after ids.ID, limit int) ([]Item, error)
 }

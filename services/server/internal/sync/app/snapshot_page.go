@@ -84,8 +84,7 @@ func (b *pageBuilder) section(ctx context.Context, name string) (done bool, err 
 	case sectionThreads:
 		return b.threadsSection(ctx)
 	case sectionPrincipals:
-		items, err := src.Principals(ctx, after, min(b.room(), b.snapshot.config.MaxPrincipals))
-		return b.list(name, items, b.room(), err)
+		return b.principalsSection(ctx)
 	case sectionAgents:
 		items, err := src.Agents(ctx, after, b.room())
 		return b.list(name, items, b.room(), err)
@@ -97,6 +96,18 @@ func (b *pageBuilder) section(ctx context.Context, name string) (done bool, err 
 		items, err := src.Runs(ctx, channels, after, b.room())
 		return b.list(name, items, b.room(), err)
 	}
+}
+
+// principalsSection is read at once, because the directory is ordered by name and bounded by
+// itself; a page may become larger by it.
+func (b *pageBuilder) principalsSection(ctx context.Context) (bool, error) {
+	items, complete, err := b.snapshot.sources.Principals(ctx, b.snapshot.config.MaxPrincipals)
+	if err != nil {
+		return false, err
+	}
+	b.complete["principals_complete"] = complete
+	_, err = b.list(sectionPrincipals, items, len(items)+1, nil)
+	return true, err
 }
 
 func (b *pageBuilder) one(ctx context.Context, name string, read func(context.Context) (json.RawMessage, error)) error {

@@ -5,6 +5,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/audit/app"
@@ -25,4 +26,13 @@ func Register(r *jobs.Registry, verify *app.ChainVerify, every time.Duration) {
 	r.Every(every, VerifyArgs{})
 }
 
-func (w work) run(ctx context.Context, _ VerifyArgs) error { return w.verify.Run(ctx) }
+// run gives up at a break: it does not mend itself, and a record that does not fit together
+// must not be signed.
+func (w work) run(ctx context.Context, _ VerifyArgs) error {
+	err := w.verify.Run(ctx)
+	var broken *app.BrokenError
+	if errors.As(err, &broken) {
+		return jobs.Final(err)
+	}
+	return err
+}

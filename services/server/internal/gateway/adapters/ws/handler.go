@@ -4,7 +4,6 @@ package ws
 
 import (
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -35,12 +34,12 @@ type Config struct {
 type Handler struct {
 	config  Config
 	gateway *app.Gateway
-	limiter app.Limiter
 }
 
-// NewHandler makes the handler of GET /api/v1/gateway.
-func NewHandler(config Config, gateway *app.Gateway, limiter app.Limiter) *Handler {
-	return &Handler{config: config, gateway: gateway, limiter: limiter}
+// NewHandler makes the handler of GET /api/v1/gateway. The chain in front of it has bounded
+// how often an address may come.
+func NewHandler(config Config, gateway *app.Gateway) *Handler {
+	return &Handler{config: config, gateway: gateway}
 }
 
 // compressFrom is the size from which deflating pays.
@@ -49,7 +48,7 @@ const compressFrom = 1024
 // ServeHTTP implements http.Handler. It returns when the connection has ended.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ip := reqmeta.From(r.Context()).ClientIP
-	if err := h.refuse(r, ip); err != nil {
+	if err := h.refuse(r); err != nil {
 		httpserver.WriteError(w, r, err)
 		return
 	}
@@ -82,15 +81,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse names what keeps a request from being upgraded.
-func (h *Handler) refuse(r *http.Request, ip netip.Addr) error {
+func (h *Handler) refuse(r *http.Request) error {
 	if !offers(r.Header, subprotocol) {
 		return errs.New(errs.CodeMalformedRequest, "Upgrade to a WebSocket with the subprotocol bothy.v1.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.config.Origins, origin) {
 		return errs.Forbidden("origin")
-	}
-	if ok, after := h.limiter.Take("rl.gateway_connect", ip.String()); !ok {
-		return errs.New(errs.CodeRateLimited, "Too many connections of this address. Wait before the next.").WithRetryAfter(after)
 	}
 	return nil
 }
