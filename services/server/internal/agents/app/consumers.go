@@ -48,3 +48,12 @@ func (c *Consumers) Save(ctx context.Context, agent, session ids.ID, acked int64
 	}, txn.WithWriteInMaintenance())
 	return held, err
 }
+
+// MoveAll lets every agent go on at a position, in the running unit. Only the command that
+// finalizes a restore calls it.
+func (c *Consumers) MoveAll(ctx context.Context, head int64) error {
+	if err := c.rows.MoveAll(ctx, head, txn.Current(ctx).Now()); err != nil {
+		return fmt.Errorf("move the places of agents: %w", err)
+	}
+	return nil
+}

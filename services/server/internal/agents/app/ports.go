@@ -42,6 +42,8 @@ type Repository interface {
 type CursorRepository interface {
 	TakeOver(ctx context.Context, agent, holder ids.ID, head int64, now time.Time) (acked int64, err error)
 	Save(ctx context.Context, agent, holder ids.ID, acked int64, now time.Time) (held bool, err error)
+	// MoveAll queues the move of every place to a position and takes it from its holder.
+	MoveAll(ctx context.Context, head int64, now time.Time) error
 }
 
 // View is an agent with everything that an answer shows of it.

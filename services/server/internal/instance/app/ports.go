@@ -79,6 +79,8 @@ type Store interface {
 	// NoteSchema stores what the last migration reached, and the identity of the database
 	// when none is stored.
 	NoteSchema(ctx context.Context, schema int64, minServer, systemID string, timeline int64) error
+	// StoreIdentity names the database anew, with another epoch when one is given.
+	StoreIdentity(ctx context.Context, systemID string, timeline int64, epoch ids.ID) error
 	// CompleteSetup notes the end of the setup, once.
 	CompleteSetup(ctx context.Context, at time.Time) error
 

@@ -118,6 +118,20 @@ func (s *Service) EnsureInstance(ctx context.Context, in EnsureInput) (info inst
 	return info, created, err
 }
 
+// StoreIdentity names the database after a restore or a move, in the running unit. With
+// newEpoch clients and consumers must begin anew. Only the command that finalizes a restore
+// calls it.
+func (s *Service) StoreIdentity(ctx context.Context, systemID string, timeline int64, newEpoch bool) error {
+	var epoch ids.ID
+	if newEpoch {
+		epoch = ids.NewAt(s.now(ctx))
+	}
+	if err := s.store.StoreIdentity(ctx, systemID, timeline, epoch); err != nil {
+		return fmt.Errorf("store the identity of the database: %w", err)
+	}
+	return nil
+}
+
 // Info implements instance.Instance.
 func (s *Service) Info(ctx context.Context) (instance.Info, error) {
 	i, err := s.store.Info(ctx)

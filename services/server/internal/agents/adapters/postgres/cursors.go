@@ -31,3 +31,8 @@ func (r *Cursors) Save(ctx context.Context, agent, holder ids.ID, acked int64, n
 	})
 	return rows == 1, err
 }
+
+// MoveAll implements app.CursorRepository.
+func (r *Cursors) MoveAll(ctx context.Context, head int64, now time.Time) error {
+	return sqlcgen.New(pg.Queued(ctx)).AgentConsumersMove(ctx, head, now)
+}

@@ -70,6 +70,11 @@ func (s *Store) NoteSchema(ctx context.Context, schema int64, minServer, systemI
 	})
 }
 
+// StoreIdentity implements app.Store.
+func (s *Store) StoreIdentity(ctx context.Context, systemID string, timelineID int64, epoch ids.ID) error {
+	return s.queries(ctx).InstanceStoreIdentity(ctx, systemID, timelineID, epoch.Ptr())
+}
+
 func timeline(id int64) *int64 {
 	if id == 0 {
 		return nil

@@ -58,3 +58,8 @@ RETURNING acked_seq;
 UPDATE agent_consumer_cursors
    SET acked_seq = greatest(acked_seq, sqlc.arg(acked)), updated_at = sqlc.arg(now)
  WHERE agent_id = sqlc.arg(agent_id) AND holder_session_id = sqlc.arg(holder);
+
+-- name: AgentConsumersMove :exec
+-- After a restore nothing old is handed out again: every agent goes on at the head.
+UPDATE agent_consumer_cursors
+   SET acked_seq = sqlc.arg(head), holder_session_id = NULL, holder_kind = NULL, holder_since = NULL, updated_at = sqlc.arg(now);

@@ -102,6 +102,17 @@ func (q *Queries) AgentConsumerTakeOver(ctx context.Context, arg AgentConsumerTa
 	return acked_seq, err
 }
 
+const agentConsumersMove = `-- name: AgentConsumersMove :exec
+UPDATE agent_consumer_cursors
+   SET acked_seq = $1, holder_session_id = NULL, holder_kind = NULL, holder_since = NULL, updated_at = $2
+`
+
+// After a restore nothing old is handed out again: every agent goes on at the head.
+func (q *Queries) AgentConsumersMove(ctx context.Context, head int64, now time.Time) error {
+	_, err := q.db.Exec(ctx, agentConsumersMove, head, now)
+	return err
+}
+
 const agentInsert = `-- name: AgentInsert :exec
 
 INSERT INTO agents (principal_id, description, billing_mode, credential_holder_id, tool_class, max_concurrent_runs, allowed_models,

@@ -22,6 +22,13 @@ SET schema_version = greatest(schema_version, sqlc.arg(schema_version)),
                                 ELSE db_system_identifier END,
     version = version + 1;
 
+-- InstanceStoreIdentity names the database after a restore; a new epoch tells every client that
+-- positions it knows may mean something else now.
+-- name: InstanceStoreIdentity :exec
+UPDATE instance
+SET db_system_identifier = sqlc.arg(db_system_identifier), db_timeline_id = sqlc.arg(db_timeline_id)::bigint,
+    sync_epoch = coalesce(sqlc.narg(sync_epoch)::uuid, sync_epoch), version = version + 1;
+
 -- name: InstanceCompleteSetup :exec
 UPDATE instance SET setup_completed_at = sqlc.arg(at)::timestamptz, version = version + 1 WHERE setup_completed_at IS NULL;
 

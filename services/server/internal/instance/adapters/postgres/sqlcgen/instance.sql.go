@@ -144,6 +144,19 @@ func (q *Queries) InstanceNoteSchema(ctx context.Context, arg InstanceNoteSchema
 	return err
 }
 
+const instanceStoreIdentity = `-- name: InstanceStoreIdentity :exec
+UPDATE instance
+SET db_system_identifier = $1, db_timeline_id = $2::bigint,
+    sync_epoch = coalesce($3::uuid, sync_epoch), version = version + 1
+`
+
+// InstanceStoreIdentity names the database after a restore; a new epoch tells every client that
+// positions it knows may mean something else now.
+func (q *Queries) InstanceStoreIdentity(ctx context.Context, dbSystemIdentifier string, dbTimelineID int64, syncEpoch *ids.ID) error {
+	_, err := q.db.Exec(ctx, instanceStoreIdentity, dbSystemIdentifier, dbTimelineID, syncEpoch)
+	return err
+}
+
 const keyInsert = `-- name: KeyInsert :exec
 INSERT INTO server_signing_keys (id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
