@@ -119,6 +119,20 @@ type Threads interface {
 	UnreadCandidates(ctx context.Context, channels []ids.ID) ([]Thread, error)
 }
 
+// Place is a thread with the channel it lies in, as they are under the place lock.
+type Place struct {
+	Thread  Thread
+	Channel Channel
+}
+
+// Places finds where a thread lies, for modules that write in it. It does not authorize.
+type Places interface {
+	// Place reads a thread and its channel; not_found when there is none. In a unit that
+	// writes it takes the place lock first, so what it reads cannot change before the end of
+	// the unit; outside it only reads. The prompt of the channel is left out.
+	Place(ctx context.Context, thread ids.ID) (Place, error)
+}
+
 // SnapshotReads gives the payloads of the snapshot, marshalled as in the contract, for the
 // scope of the actor. Items come in ascending order of ID behind after.
 type SnapshotReads interface {
@@ -126,6 +140,11 @@ type SnapshotReads interface {
 	SnapshotChannels(ctx context.Context, targets []ids.ID, after ids.ID, limit int) ([]SnapshotItem, error)
 	// SnapshotThreads gives all main threads and the other threads active since the time.
 	SnapshotThreads(ctx context.Context, targets []ids.ID, since time.Time, after ids.ID, limit int) ([]SnapshotItem, error)
+}
+
+// ThreadReads gives one thread as in the contract, marshalled. It does not authorize.
+type ThreadReads interface {
+	ThreadPayload(ctx context.Context, id ids.ID) (json.RawMessage, error)
 }
 
 // SnapshotItem is one resource of a snapshot section.
