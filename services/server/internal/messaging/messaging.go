@@ -123,6 +123,11 @@ type MessagePosted struct {
 	DeviceID        ids.ID
 	SuppressTrigger bool
 	ThreadKind      string
+	// OperatorID, TriggerRule and AgentChaining are how the channel sets agents to work, as
+	// read when the message was placed; with them a subscriber needs no further query.
+	OperatorID    ids.ID
+	TriggerRule   string
+	AgentChaining bool
 }
 
 // MessageEdited is published in the transaction that changes the content of a message.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package markdown
+
+import (
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// The parser underneath looks back over all open marks of a block for every mark that closes
+// one, and over the rest of the line for every link that may end there. Texts made to be slow
+// repeat exactly that, so beyond these numbers, which no written block has, marks are text.
+const (
+	maxMarks       = 1000
+	maxFailedLinks = 250
+)
+
+// bounded lets an inline parser work a number of times in a block.
+type bounded struct {
+	parser.InlineParser
+	key parser.ContextKey
+	max int
+	// spends tells whether a call counts.
+	spends func(first byte, result ast.Node) bool
+}
+
+type budget struct {
+	block ast.Node
+	spent int
+}
+
+func boundedEmphasis() parser.InlineParser {
+	return &bounded{InlineParser: parser.NewEmphasisParser(), key: parser.NewContextKey(), max: maxMarks, spends: func(_ byte, n ast.Node) bool {
+		return n != nil
+	}}
+}
+
+func boundedLinks() parser.InlineParser {
+	return &bounded{InlineParser: parser.NewLinkParser(), key: parser.NewContextKey(), max: maxFailedLinks, spends: func(first byte, n ast.Node) bool {
+		return first == ']' && n == nil
+	}}
+}
+
+// Parse implements parser.InlineParser.
+func (p *bounded) Parse(block ast.Node, reader text.Reader, pc parser.Context) ast.Node {
+	b, _ := pc.Get(p.key).(*budget)
+	if b == nil {
+		b = &budget{}
+		pc.Set(p.key, b)
+	}
+	if b.block != block {
+		b.block, b.spent = block, 0
+	}
+	if b.spent >= p.max {
+		return nil
+	}
+	first := reader.Peek()
+	n := p.InlineParser.Parse(block, reader, pc)
+	if p.spends(first, n) {
+		b.spent++
+	}
+	return n
+}
+
+// CloseBlock implements parser.CloseBlocker for the parsers that need it.
+func (p *bounded) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
+		c.CloseBlock(parent, block, pc)
+	}
+}
