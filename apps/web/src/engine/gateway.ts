@@ -58,6 +58,7 @@ interface Fault {
 }
 
 const ackTimeout = 10_000;
+const readyTimeout = 15_000;
 const stableAfter = 60_000;
 const faultWindow = 10 * 60_000;
 
@@ -68,6 +69,7 @@ export class Gateway {
   #cancelTimers: (() => void)[] = [];
   #cancelWait: (() => void) | undefined;
   #cancelAck: (() => void) | undefined;
+  #cancelReady: (() => void) | undefined;
   #attempt = 0;
   #liveSince: number | undefined;
   #faults: number[] = [];
@@ -97,6 +99,8 @@ export class Gateway {
       },
     });
     this.#socket = socket;
+    // A proxy may take the connection and never pass anything on.
+    this.#cancelReady = clock.after(readyTimeout, () => this.#drop("no_answer"));
   }
 
   /** Ends the connection and every timer. */
@@ -203,6 +207,7 @@ export class Gateway {
 
   #onReady(ready: Ready): void {
     this.#ready = true;
+    this.#cancelReady?.();
     const { clock, onState } = this.#deps;
     // The first beat falls somewhere in the first interval, so that many clients do not beat in step.
     this.#every(clock.random() * this.#heartbeat);
@@ -334,6 +339,8 @@ export class Gateway {
     this.#liveSince = undefined;
     this.#cancelAck?.();
     this.#cancelAck = undefined;
+    this.#cancelReady?.();
+    this.#cancelReady = undefined;
     for (const cancel of this.#cancelTimers) cancel();
     this.#cancelTimers = [];
   }

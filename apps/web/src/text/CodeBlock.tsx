@@ -26,7 +26,8 @@ export function CodeBlock({ language, text }: { readonly language: string; reado
           {copied ? "Copied" : "Copy"}
         </button>
       </figcaption>
-      <section aria-label={`Code, ${lines.length} lines`}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
+      <section tabIndex={0} aria-label={`Code, ${lines.length} lines`}>
         <pre>
           {/* Controls that reorder text would make code read differently from what it does. */}
           <code dir="ltr">

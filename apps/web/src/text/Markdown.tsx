@@ -130,7 +130,8 @@ class Renderer {
     const text = node
       .getChildren("CodeText")
       .map((part) => this.slice(part))
-      .join("");
+      .join("")
+      .replace(/\n$/, "");
     return <CodeBlock key={node.from} language={language} text={text} />;
   }
 
@@ -143,7 +144,8 @@ class Renderer {
   private table(node: SyntaxNode, depth: number): ReactNode {
     const header = node.getChild("TableHeader");
     return (
-      <section key={node.from} className={styles.scroll} aria-label="Table">
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+      <section key={node.from} className={styles.scroll} tabIndex={0} aria-label="Table">
         <table>
           {header === null ? null : (
             <thead>
@@ -174,7 +176,8 @@ class Renderer {
       if (child.from < from || child.to > to) continue;
       if (child.from > position) parts.push(this.text(position, child.from));
       parts.push(this.inline(child, depth + 1));
-      position = child.to;
+      // A quote mark takes its blank with it.
+      position = child.to + (child.name === "QuoteMark" && this.source[child.to] === " " ? 1 : 0);
     }
     if (position < to) parts.push(this.text(position, to));
     return trimStart(parts);

@@ -16,7 +16,11 @@ export function pageAnnouncer(polite: HTMLElement, assertive: HTMLElement): Anno
   let pausing = false;
   const flush = () => {
     pausing = waiting.length > 0;
-    if (!pausing) return;
+    if (!pausing) {
+      // Spoken once, it has no further use, and a message that is deleted must not stay in the page.
+      polite.textContent = "";
+      return;
+    }
     polite.textContent = waiting.length > 3 ? `${waiting.length} new messages` : waiting.join(". ");
     waiting = [];
     setTimeout(flush, pace);

@@ -212,9 +212,9 @@ function RowView({ row, channel, me, editing, hidden, actions, renderRun, undo, 
       return <p className={styles.older}>Loading what was said before</p>;
     case "day":
       return (
-        <h3 className={styles.day} data-key={row.key}>
-          <span>{dayName(row.time, Date.now())}</span>
-        </h3>
+        <article className={styles.day} data-key={row.key} aria-label={dayName(row.time, Date.now())}>
+          <h3>{dayName(row.time, Date.now())}</h3>
+        </article>
       );
     case "new":
       return (
