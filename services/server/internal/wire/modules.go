@@ -3,16 +3,103 @@
 package wire
 
 import (
+	"errors"
+	"time"
+
+	agentsapp "github.com/OWNER/bothy/services/server/internal/agents/app"
+	auditapp "github.com/OWNER/bothy/services/server/internal/audit/app"
+	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
+	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
+	"github.com/OWNER/bothy/services/server/internal/identity/adapters/argon2"
+	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
+	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
+	"github.com/OWNER/bothy/services/server/internal/messaging/adapters/markdown"
+	messagingapp "github.com/OWNER/bothy/services/server/internal/messaging/app"
 	"github.com/OWNER/bothy/services/server/internal/platform/config"
+	runsapp "github.com/OWNER/bothy/services/server/internal/runs/app"
 )
 
-// moduleConfig has the keys of the modules, one field per module that has any.
-type moduleConfig struct{}
+// moduleConfig has the keys of the modules, one field per Config struct.
+type moduleConfig struct {
+	Instance  instanceapp.Config
+	Audit     auditConfig
+	Authz     authzapp.Config
+	Identity  identityapp.Config
+	Argon2    argon2.Config
+	Chat      chatapp.Config
+	Messaging messagingapp.Config
+	Markdown  markdown.Config
+	Agents    agentsapp.Config
+	Runs      runsapp.Config
+}
 
-func (m *moduleConfig) defaults() {}
+// auditConfig adds to the module what the composition root resolves and schedules for it.
+type auditConfig struct {
+	App                auditapp.Config
+	KeyRef             string        `key:"audit.ip_key_wrap_ref" default:"file:<secrets.dir>/audit_ip_key" type:"ref" doc:"Secret under which the keys of address pseudonyms are kept."`
+	CheckpointInterval time.Duration `key:"audit.checkpoint_interval" default:"1h" min:"1m" max:"168h" doc:"How often what is new in the record is verified and signed."`
+}
 
-func (m *moduleConfig) bind(*config.Schema) {}
+func (m *moduleConfig) defaults() {
+	m.Audit.App = auditapp.DefaultConfig()
+	m.Instance = instanceapp.DefaultConfig()
+	m.Authz = authzapp.DefaultConfig()
+	m.Identity = identityapp.DefaultConfig()
+}
 
-func (m *moduleConfig) crossChecks(*config.Schema, *Config) {}
+func (m *moduleConfig) bind(s *config.Schema) {
+	s.Bind("instance", &m.Instance)
+	s.Bind("audit", &m.Audit)
+	s.Bind("authz", &m.Authz)
+	s.Bind("identity", &m.Identity)
+	s.Bind("identity", &m.Argon2)
+	s.Bind("chat", &m.Chat)
+	s.Bind("messaging", &m.Messaging)
+	s.Bind("messaging", &m.Markdown)
+	s.Bind("agents", &m.Agents)
+	s.Bind("runs", &m.Runs)
+}
 
-func (m *moduleConfig) derive(*Config) {}
+// derive copies what one key decides for several modules.
+func (m *moduleConfig) derive(c *Config) {
+	m.Instance.PublicURL = c.HTTP.PublicURL
+	m.Instance.MaxJSONBodyBytes = c.HTTP.MaxJSONBodyBytes
+	m.Instance.MaxFrameBytes = int64(c.Gateway.MaxFrameBytes)
+	m.Instance.MaxMessageBytes = m.Markdown.MaxContentBytes
+	m.Instance.ReadOnly = c.HTTP.ReadOnly
+	m.Instance.AccessTokenTTL = m.Identity.AccessTokenTTL
+	m.Instance.InvocationTokenTTL = m.Runs.TokenTTL
+	m.Identity.PublicURL = c.HTTP.PublicURL
+	m.Chat.ClusterMaxRunes = m.Markdown.MaxClusterPoints
+	m.Runs.PresenceTimeout, m.Runs.PersistInterval = m.Agents.PresenceTimeout, m.Agents.PersistInterval
+	m.Messaging.PublicURL = c.HTTP.PublicURL
+	m.Runs.MessageBytes, m.Runs.PublicURL = int(m.Markdown.MaxContentBytes), c.HTTP.PublicURL
+	c.Gateway.RevalidateEvery = m.Identity.RevalidateInterval
+}
+
+func (m *moduleConfig) crossChecks(s *config.Schema, c *Config) {
+	s.Check("presence_timeout_above_heartbeat_interval", []string{"agent.presence_timeout", "sync.heartbeat_interval"}, func() error {
+		if m.Agents.PresenceTimeout <= c.Gateway.HeartbeatInterval {
+			return errors.New("agent.presence_timeout must be longer than sync.heartbeat_interval")
+		}
+		return nil
+	})
+	s.Check("json_body_above_message", []string{"http.max_json_body_bytes", "message.max_content_bytes"}, func() error {
+		if c.HTTP.MaxJSONBodyBytes <= m.Markdown.MaxContentBytes {
+			return errors.New("http.max_json_body_bytes must be larger than message.max_content_bytes")
+		}
+		return nil
+	})
+	s.Check("queued_age_below_retention", []string{"run.queued_max_age", "sync.event_retention"}, func() error {
+		if m.Runs.QueuedMaxAge >= c.Sync.Partitions.Retention {
+			return errors.New("run.queued_max_age must be shorter than sync.event_retention")
+		}
+		return nil
+	})
+	s.Check("patch_below_frame", []string{"run.patch_max_bytes", "gateway.max_frame_bytes"}, func() error {
+		if m.Runs.PatchBytes >= c.Gateway.MaxFrameBytes {
+			return errors.New("run.patch_max_bytes must be smaller than gateway.max_frame_bytes")
+		}
+		return nil
+	})
+}

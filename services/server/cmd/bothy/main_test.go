@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+func invoke(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), args, []string{"PATH=" + os.Getenv("PATH")}, &out, &err, make(chan os.Signal))
+	return code, out.String(), err.String()
+}
+
+func TestExitCodesTellHowACommandWasCalled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+	}{
+		"no command":                  {nil, exitUsage},
+		"help":                        {[]string{"help"}, exitOK},
+		"unknown command":             {[]string{"dance"}, exitUsage},
+		"half a command":              {[]string{"migrate"}, exitUsage},
+		"unknown flag":                {[]string{"version", "--loud"}, exitUsage},
+		"argument too many":           {[]string{"version", "now"}, exitUsage},
+		"help of a command":           {[]string{"serve", "-h"}, exitOK},
+		"version":                     {[]string{"version"}, exitOK},
+		"steps are valid":             {[]string{"migrate", "validate"}, exitOK},
+		"owner without a name":        {[]string{"setup", "bootstrap-owner"}, exitUsage},
+		"no configuration":            {[]string{"config", "check"}, exitUsage},
+		"configuration file missing":  {[]string{"config", "check", "--config", "/nonexistent.yaml"}, exitFailed},
+		"health of another machine":   {[]string{"healthcheck", "--url", "http://192.0.2.1/healthz"}, exitUsage},
+		"health over https":           {[]string{"healthcheck", "--url", "https://localhost/healthz"}, exitUsage},
+		"health with credentials":     {[]string{"healthcheck", "--url", "http://a:b@localhost/healthz"}, exitUsage},
+		"health of a host like it":    {[]string{"healthcheck", "--url", "http://localhost.example.org/"}, exitUsage},
+		"health of a port nobody has": {[]string{"healthcheck", "--url", "http://127.0.0.1:1/healthz"}, exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if code, _, stderr := invoke(tc.args...); code != tc.code {
+				t.Errorf("exit code %d, want %d; %s", code, tc.code, stderr)
+			}
+		})
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	t.Parallel()
+	_, out, _ := invoke("help")
+	for _, c := range commands {
+		if !strings.Contains(out, "bothy "+c.name) {
+			t.Errorf("help does not name %q", c.name)
+		}
+		if c.help == "" {
+			t.Errorf("%q has no help", c.name)
+		}
+	}
+}
+
+func TestConfigurationFaultsAreNamedWithoutValues(t *testing.T) {
+	t.Parallel()
+	var out, err bytes.Buffer
+	environ := []string{"BOTHY_DATABASE__MAX_CONNS=secret-in-the-wrong-place", "BOTHY_NO__SUCH_KEY=1"}
+	code := run(context.Background(), []string{"config", "check"}, environ, &out, &err, make(chan os.Signal))
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	text := err.String()
+	for _, want := range []string{"database.max_conns", "BOTHY_NO__SUCH_KEY"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the fault of %s is not named in %q", want, text)
+		}
+	}
+	if strings.Contains(text, "secret-in-the-wrong-place") {
+		t.Error("a value is repeated")
+	}
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+
+	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
+	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
+	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
+	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
+	"github.com/OWNER/bothy/services/server/internal/platform/buildinfo"
+)
+
+type instanceModule struct {
+	service *instanceapp.Service
+	http    instancehttp.Handlers
+}
+
+func (p *process) buildInstance(context.Context) error {
+	store, err := keystore.Open(p.config.Secrets.SigningKeyDir)
+	if err != nil {
+		return err
+	}
+	config := p.config.Modules.Instance
+	config.ServerVersion = buildinfo.Current().Version
+	service := instanceapp.New(config, instanceapp.Deps{
+		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log,
+	})
+	p.instance = &instanceModule{service: service, http: instancehttp.Handlers{Instance: service}}
+	return nil
+}
