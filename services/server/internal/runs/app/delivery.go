@@ -185,7 +185,11 @@ func (s *Service) orders(ctx context.Context, run ids.ID) ([]OrderFollowup, erro
 		if err != nil {
 			return nil, fmt.Errorf("read the message of a follow-up: %w", err)
 		}
-		out = append(out, OrderFollowup{Followup: f, Message: OrderMessage{Message: m, Trust: domain.TrustOrder}})
+		trust := domain.TrustOrder
+		if m.Author.Kind == actor.KindAgent {
+			trust = domain.TrustAgent
+		}
+		out = append(out, OrderFollowup{Followup: f, Message: OrderMessage{Message: m, Trust: trust}})
 	}
 	return out, nil
 }
@@ -247,11 +251,16 @@ func (s *Service) prepareFollowup(ctx context.Context, agent, eventID ids.ID, st
 	if err != nil {
 		return refused, fmt.Errorf("read the agent of the run: %w", err)
 	}
-	reason, err := s.mayOrder(ctx, known[agent], m.Author.ID, r.ChannelID, r.Chain)
+	// What an agent says has no right of its own: the person at the root of the run lends it.
+	person, trust := m.Author.ID, domain.TrustOrder
+	if m.Author.Kind == actor.KindAgent {
+		person, trust = r.TriggeredBy, domain.TrustAgent
+	}
+	reason, err := s.mayOrder(ctx, known[agent], person, r.ChannelID, r.Chain)
 	if err != nil {
 		return refused, err
 	}
-	if ok, err := s.deliverFollowup(ctx, ref, reason); err != nil || !ok {
+	if ok, err := s.deliverFollowup(ctx, r, ref, reason); err != nil || !ok {
 		return refused, err
 	}
 	token, err := s.sign(ctx, r, known[agent], eventID)
@@ -260,7 +269,7 @@ func (s *Service) prepareFollowup(ctx context.Context, agent, eventID ids.ID, st
 	}
 	payload, err := json.Marshal(s.d.Present.Followup(FollowupOrder{
 		RunID: r.ID, FollowupID: ids.Deref(ref.FollowupID), Correction: ref.Correction,
-		Message: OrderMessage{Message: m, Trust: domain.TrustOrder}, Token: token,
+		Message: OrderMessage{Message: m, Trust: trust}, Token: token,
 	}))
 	if err != nil {
 		return refused, fmt.Errorf("encode a follow-up: %w", err)
@@ -270,15 +279,15 @@ func (s *Service) prepareFollowup(ctx context.Context, agent, eventID ids.ID, st
 
 // deliverFollowup notes the delivery, or drops the follow-up for the reason. A correction
 // leaves no trace.
-func (s *Service) deliverFollowup(ctx context.Context, ref followupRef, reason string) (ok bool, err error) {
+func (s *Service) deliverFollowup(ctx context.Context, found domain.Run, ref followupRef, reason string) (ok bool, err error) {
 	if ref.Correction || ref.FollowupID == nil {
 		return reason == "", nil
 	}
 	err = s.d.Units.Do(actor.With(ctx, actor.System()), func(ctx context.Context) error {
 		ok = false
-		r, err := s.d.Runs.Lock(ctx, ref.RunID)
+		r, err := s.lock(ctx, found, true)
 		if err != nil {
-			return fmt.Errorf("lock the run: %w", err)
+			return err
 		}
 		f, err := s.d.Followups.ByID(ctx, *ref.FollowupID)
 		if err != nil {
@@ -309,38 +318,47 @@ func (s *Service) deliverFollowup(ctx context.Context, ref followupRef, reason s
 // RenewToken gives the agent a fresh token after the checks of a delivery. When they fail,
 // the run is asked to stop.
 func (s *Service) RenewToken(ctx context.Context, id ids.ID) (Token, error) {
-	r, err := s.own(ctx, authorize.ActionRunTokenRenew, id)
-	if err != nil {
-		return Token{}, err
-	}
-	if !r.State.Active() {
-		return Token{}, conflict("run_ended", r)
-	}
-	_, a, against, err := s.judge(ctx, r)
-	if err != nil {
-		return Token{}, err
-	}
-	if against.to != "" {
-		if err := s.revoke(ctx, r); err != nil {
-			return Token{}, err
-		}
-		return Token{}, errs.Forbidden("policy_denied")
-	}
-	if r, err = s.delivered(ctx, id); err != nil {
-		return Token{}, err
-	}
-	if !r.State.Active() {
-		return Token{}, conflict("run_ended", r)
-	}
-	return s.sign(ctx, r, a, ids.ID{})
-}
-
-func (s *Service) revoke(ctx context.Context, found domain.Run) error {
-	return s.d.Units.Do(actor.With(ctx, actor.System()), func(ctx context.Context) error {
-		r, err := s.lock(ctx, found, true)
+	var (
+		r      domain.Run
+		a      agents.Agent
+		denied bool
+	)
+	err := s.d.Units.Do(ctx, func(ctx context.Context) error {
+		found, err := s.own(ctx, authorize.ActionRunTokenRenew, id)
 		if err != nil {
 			return err
 		}
-		return s.withdraw(ctx, r, domain.ReasonAccessRevoked)
+		if !found.State.Active() {
+			return conflict("run_ended", found)
+		}
+		var against verdict
+		if _, a, against, err = s.judge(ctx, found); err != nil {
+			return err
+		}
+		if denied = against.to != ""; denied {
+			return s.revoke(ctx, found)
+		}
+		if r, err = s.delivered(ctx, id); err == nil && !r.State.Active() {
+			err = conflict("run_ended", r)
+		}
+		return err
 	})
+	switch {
+	case err != nil:
+		return Token{}, err
+	case denied:
+		return Token{}, errs.Forbidden("policy_denied")
+	default:
+		return s.sign(ctx, r, a, ids.ID{})
+	}
+}
+
+// revoke asks a run to stop in the name of the server, since it is no wish of the agent.
+func (s *Service) revoke(ctx context.Context, found domain.Run) error {
+	ctx = actor.With(ctx, actor.System())
+	r, err := s.lock(ctx, found, true)
+	if err != nil {
+		return err
+	}
+	return s.withdraw(ctx, r, domain.ReasonAccessRevoked)
 }

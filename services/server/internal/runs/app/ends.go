@@ -26,6 +26,9 @@ func (s *Service) ended(ctx context.Context, r domain.Run, previous domain.State
 	if err := s.record(ctx, r, previous); err != nil {
 		return err
 	}
+	if err := s.family(ctx, r); err != nil {
+		return err
+	}
 	switch {
 	case len(open) == 0:
 		return nil
@@ -36,6 +39,33 @@ func (s *Service) ended(ctx context.Context, r domain.Run, previous domain.State
 	default:
 		return s.carry(ctx, r, open)
 	}
+}
+
+// family stops what the run has begun, and hands its answer to the run that has begun it.
+func (s *Service) family(ctx context.Context, r domain.Run) error {
+	children, err := s.d.Runs.ActiveChildren(ctx, r.ID)
+	if err != nil {
+		return fmt.Errorf("read what the run has begun: %w", err)
+	}
+	if err := s.withdrawAll(ctx, children, domain.ReasonParentCancelled); err != nil {
+		return err
+	}
+	if r.ParentRunID.IsZero() || r.OutputMessageID.IsZero() {
+		return nil
+	}
+	answer, err := s.d.Messages.Get(ctx, r.OutputMessageID)
+	if err != nil {
+		return fmt.Errorf("read the answer of the run: %w", err)
+	}
+	parent, err := s.d.Runs.Lock(ctx, r.ParentRunID)
+	if err != nil {
+		return fmt.Errorf("lock the parent of the run: %w", err)
+	}
+	if !parent.State.Active() || parent.CancelRequestedAt != nil {
+		return nil
+	}
+	f := Followup{AuthorID: r.AgentID, MessageID: answer.ID, Position: answer.ThreadSeq, Mode: domain.ModeQueue}
+	return s.attach(ctx, parent, f)
 }
 
 func (s *Service) drop(ctx context.Context, r domain.Run, list []Followup, reason string, told bool) error {
@@ -66,9 +96,18 @@ func (s *Service) deny(ctx context.Context, message, agent, run ids.ID, reason s
 
 // carry lets the oldest order that nobody took up begin the next run, with the others behind it.
 func (s *Service) carry(ctx context.Context, r domain.Run, open []Followup) error {
-	known, err := s.d.Agents.ByID(ctx, []ids.ID{r.AgentID})
+	authors := []ids.ID{r.AgentID}
+	for _, f := range open {
+		authors = append(authors, f.AuthorID)
+	}
+	known, err := s.d.Agents.ByID(ctx, authors)
 	if err != nil {
-		return fmt.Errorf("read the agent of the run: %w", err)
+		return fmt.Errorf("read the agents of the run: %w", err)
+	}
+	// What other agents said to this run begins nothing: only people do.
+	open, said := split(open, func(f Followup) bool { _, agent := known[f.AuthorID]; return !agent })
+	if err := s.drop(ctx, r, said, "", false); err != nil {
+		return err
 	}
 	for len(open) > 0 {
 		first, rest := open[0], open[1:]
@@ -103,6 +142,17 @@ func (s *Service) carry(ctx context.Context, r domain.Run, open []Followup) erro
 		return nil
 	}
 	return nil
+}
+
+func split(list []Followup, keep func(Followup) bool) (kept, rest []Followup) {
+	for _, f := range list {
+		if keep(f) {
+			kept = append(kept, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return kept, rest
 }
 
 // mayOrder asks whether a person may have the agent work in a place at this moment: the

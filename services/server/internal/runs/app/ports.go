@@ -32,6 +32,8 @@ type Repository interface {
 	StartedCount(ctx context.Context, agent ids.ID) (int, error)
 	// ChainCount counts the children of a run and all runs of its root.
 	ChainCount(ctx context.Context, parent, root ids.ID) (children, ofRoot int, err error)
+	// ActiveChildren lists the runs that a run has begun, in the order of their threads.
+	ActiveChildren(ctx context.Context, parent ids.ID) ([]domain.Run, error)
 	ActiveByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error)
 	ActiveByAgent(ctx context.Context, agent ids.ID) ([]domain.Run, error)
 	ActiveByPrincipals(ctx context.Context, principals []ids.ID) ([]domain.Run, error)

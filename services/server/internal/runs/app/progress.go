@@ -46,15 +46,15 @@ const (
 // started, and when.
 func (s *Service) Start(ctx context.Context, id ids.ID, in Start) (Started, error) {
 	var out Started
-	found, err := s.own(ctx, authorize.ActionRunStart, id)
-	if err != nil {
-		return out, err
-	}
-	if err := needToken(ctx, id); err != nil {
-		return out, err
-	}
-	err = s.d.Units.Do(ctx, func(ctx context.Context) error {
+	err := s.d.Units.Do(ctx, func(ctx context.Context) error {
 		out = Started{}
+		found, err := s.own(ctx, authorize.ActionRunStart, id)
+		if err != nil {
+			return err
+		}
+		if err := needToken(ctx, id); err != nil {
+			return err
+		}
 		r, err := s.lock(ctx, found, true)
 		if err != nil {
 			return err
@@ -149,12 +149,6 @@ type UpdateResult struct {
 
 // Update applies progress. It costs one small row: no durable event tells of a token.
 func (s *Service) Update(ctx context.Context, id ids.ID, in Update) (UpdateResult, error) {
-	if _, err := s.own(ctx, authorize.ActionRunUpdate, id); err != nil {
-		return UpdateResult{}, err
-	}
-	if err := needToken(ctx, id); err != nil {
-		return UpdateResult{}, err
-	}
 	var (
 		r       domain.Run
 		work    domain.Work
@@ -164,6 +158,12 @@ func (s *Service) Update(ctx context.Context, id ids.ID, in Update) (UpdateResul
 		var err error
 		if r, err = s.d.Runs.Lock(ctx, id); err != nil {
 			return fmt.Errorf("lock the run: %w", err)
+		}
+		if err := s.owns(ctx, authorize.ActionRunUpdate, r); err != nil {
+			return err
+		}
+		if err := needToken(ctx, id); err != nil {
+			return err
 		}
 		switch {
 		case !r.State.Active():

@@ -66,10 +66,14 @@ func (s *Service) own(ctx context.Context, action authorize.Action, id ids.ID) (
 	if err != nil {
 		return r, fmt.Errorf("read the run: %w", err)
 	}
+	return r, s.owns(ctx, action, r)
+}
+
+func (s *Service) owns(ctx context.Context, action authorize.Action, r domain.Run) error {
 	if a := actor.From(ctx); a.Kind == actor.KindAgent && a.ID != r.AgentID {
-		return r, errs.NotFound()
+		return errs.NotFound()
 	}
-	return r, s.d.Authorizer.Authorize(ctx, action, resource(r, r.ChannelID))
+	return s.d.Authorizer.Authorize(ctx, action, resource(r, r.ChannelID))
 }
 
 // needToken refuses a request that does not show the invocation token of this very run.

@@ -318,25 +318,28 @@ func (s *Service) followUp(ctx context.Context, o order, a agents.Agent, active 
 	if r.CancelRequestedAt != nil {
 		return messaging.TriggerOutcome{AgentID: a.ID, Outcome: domain.OutcomeDenied, Reason: domain.DeniedStopping, RunID: r.ID}, nil
 	}
-	now := txn.Current(ctx).Now()
-	f := Followup{
-		ID: ids.NewAt(now), RunID: r.ID, MessageID: o.message.ID, AuthorID: o.message.Author.ID, Mode: domain.ModeQueue, State: FollowupPending,
-		Position: o.message.ThreadSeq, CreatedAt: now,
-	}
+	f := Followup{AuthorID: o.message.Author.ID, MessageID: o.message.ID, Position: o.message.ThreadSeq, Mode: domain.ModeQueue}
 	if a.SteersFollowups && r.State.Started() {
 		f.Mode = domain.ModeSteer
 	}
+	return out, s.attach(ctx, r, f)
+}
+
+// attach adds a follow-up to a run that is locked and active.
+func (s *Service) attach(ctx context.Context, r domain.Run, f Followup) error {
+	now := txn.Current(ctx).Now()
+	f.ID, f.RunID, f.State, f.CreatedAt = ids.NewAt(now), r.ID, FollowupPending, now
 	if err := s.d.Followups.Insert(ctx, f); err != nil {
-		return out, fmt.Errorf("insert the follow-up: %w", err)
+		return fmt.Errorf("insert the follow-up: %w", err)
 	}
 	r.FollowupsPending++
 	r.FollowupMode = f.Mode
 	r.DocVersion++
 	if err := s.record(ctx, r, r.State); err != nil {
-		return out, err
+		return err
 	}
 	if r.DeliveredAt == nil {
-		return out, nil // It comes with the order itself.
+		return nil // It comes with the order itself.
 	}
-	return out, s.toAgent(ctx, r, "agent.followup", followupRef{RunID: r.ID, FollowupID: &f.ID, MessageID: f.MessageID})
+	return s.toAgent(ctx, r, "agent.followup", followupRef{RunID: r.ID, FollowupID: &f.ID, MessageID: f.MessageID})
 }

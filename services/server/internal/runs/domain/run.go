@@ -61,6 +61,7 @@ const (
 	ReasonAgentDisabled    = "agent_disabled"
 	ReasonChannelReadOnly  = "channel_read_only"
 	ReasonMessageDeleted   = "message_deleted"
+	ReasonParentCancelled  = "parent_cancelled"
 )
 
 // Run is one order that an agent carries out.

@@ -65,7 +65,9 @@ func Ends() []End {
 		{active, Failed, ByDelivery, []string{ReasonPolicyDenied, ReasonExpired}},
 		{active, Cancelled, ByDelivery, []string{ReasonMessageDeleted}},
 		{working, Failed, ByStallCheck, []string{ReasonInterrupted, ReasonStale}},
-		{[]State{Queued}, Cancelled, ByWithdrawal, []string{ReasonAccessRevoked, ReasonUserDisabled, ReasonChannelReadOnly, ReasonMessageDeleted}},
+		{[]State{Queued}, Cancelled, ByWithdrawal, []string{
+			ReasonAccessRevoked, ReasonUserDisabled, ReasonChannelReadOnly, ReasonMessageDeleted, ReasonParentCancelled,
+		}},
 		{active, Cancelled, ByAgentDisabled, []string{ReasonAgentDisabled}},
 	}
 }

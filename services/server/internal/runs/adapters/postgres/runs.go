@@ -106,6 +106,11 @@ func (r *Runs) ChainCount(ctx context.Context, parent, root ids.ID) (children, o
 	return int(row.Children), int(row.OfRoot), err
 }
 
+// ActiveChildren implements app.Repository.
+func (r *Runs) ActiveChildren(ctx context.Context, parent ids.ID) ([]domain.Run, error) {
+	return toRuns(r.read(ctx).RunsActiveChildren(ctx, &parent))
+}
+
 // ActiveByMessage implements app.Repository.
 func (r *Runs) ActiveByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error) {
 	return toRuns(r.read(ctx).RunsActiveByMessage(ctx, &message))

@@ -731,6 +731,46 @@ func TestAgentsSetEachOtherToWorkOnlyUnderAToken(t *testing.T) {
 	}
 }
 
+func TestAnAnswerGoesToTheRunThatAskedAndAnEndStopsWhatWasBegun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	second := ids.New()
+	w.addAgent(second)
+	_, run, ctx := w.begun()
+	ask := func() ids.ID {
+		m := w.message(w.agent, "you do it")
+		m.Author.Kind = actor.KindAgent
+		e := w.posted(m, second)
+		e.AgentChaining = true
+		w.do(ctx, func(ctx context.Context) error { return w.service.OnMessagePosted(ctx, e) })
+		return w.outcome(m.ID).RunID
+	}
+	child := ask()
+	fresh, err := w.service.RenewToken(w.asAgent(second), child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := w.acting(second, fresh.Compact)
+	if _, err := w.service.Start(below, child, app.Start{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.service.Finish(below, child, app.Finish{State: domain.Completed, Output: &app.Answer{Content: "42", ClientMsgID: ids.New()}}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.service.Prepare(w.asAgent(w.agent), w.agent, "agent.followup", ids.New(), w.stored("agent.followup", run))
+	if err != nil || p.Refused || !strings.Contains(string(p.Payload), `"trust":"agent"`) {
+		t.Fatalf("%s, %v", p.Payload, err)
+	}
+	child = ask()
+	if _, err := w.service.Finish(ctx, run, app.Finish{State: domain.Completed}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(child, "cancelled", "parent_cancelled")
+	if n := w.db.Count(t, "SELECT count(*) FROM runs WHERE state IN ('queued', 'running')"); n != 0 {
+		t.Errorf("%d runs go on", n)
+	}
+}
+
 func TestTheContextTellsOrdersFromOtherText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

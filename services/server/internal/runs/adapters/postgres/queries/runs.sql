@@ -58,6 +58,11 @@ SELECT count(*) FROM runs WHERE agent_id = sqlc.arg(agent_id) AND state IN ('run
 SELECT count(*) FILTER (WHERE parent_run_id = sqlc.arg(parent_run_id)::uuid) AS children, count(*) AS of_root
   FROM runs WHERE root_run_id = sqlc.arg(root_run_id)::uuid;
 
+-- name: RunsActiveChildren :many
+SELECT * FROM runs
+ WHERE parent_run_id = sqlc.arg(parent_run_id) AND state IN ('queued', 'running', 'waiting_input')
+ ORDER BY thread_id, id;
+
 -- name: RunsActiveByMessage :many
 SELECT * FROM runs
  WHERE trigger_message_id = sqlc.arg(message_id) AND state IN ('queued', 'running', 'waiting_input')

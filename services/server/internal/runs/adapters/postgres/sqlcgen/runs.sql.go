@@ -732,6 +732,71 @@ func (q *Queries) RunsActiveByThread(ctx context.Context, threadID ids.ID) ([]Ru
 	return items, nil
 }
 
+const runsActiveChildren = `-- name: RunsActiveChildren :many
+SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_message_id, triggered_by, parent_run_id, root_run_id, chain_depth, chain, billing_mode, state, end_reason, doc_version, agent_doc_version, title, status_line, document, output_text, output_length, output_message_id, anchor_message_id, model, followups_pending, followup_mode, queued_at, delivered_at, started_at, last_activity_at, stall_warned_at, ended_at, cancel_requested_at, cancel_requested_by, cancel_reason, error_code, error_message FROM runs
+ WHERE parent_run_id = $1 AND state IN ('queued', 'running', 'waiting_input')
+ ORDER BY thread_id, id
+`
+
+func (q *Queries) RunsActiveChildren(ctx context.Context, parentRunID *ids.ID) ([]Run, error) {
+	rows, err := q.db.Query(ctx, runsActiveChildren, parentRunID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Run{}
+	for rows.Next() {
+		var i Run
+		if err := rows.Scan(
+			&i.ID,
+			&i.AgentID,
+			&i.ThreadID,
+			&i.ChannelID,
+			&i.SpaceID,
+			&i.TriggerKind,
+			&i.TriggerMessageID,
+			&i.TriggeredBy,
+			&i.ParentRunID,
+			&i.RootRunID,
+			&i.ChainDepth,
+			&i.Chain,
+			&i.BillingMode,
+			&i.State,
+			&i.EndReason,
+			&i.DocVersion,
+			&i.AgentDocVersion,
+			&i.Title,
+			&i.StatusLine,
+			&i.Document,
+			&i.OutputText,
+			&i.OutputLength,
+			&i.OutputMessageID,
+			&i.AnchorMessageID,
+			&i.Model,
+			&i.FollowupsPending,
+			&i.FollowupMode,
+			&i.QueuedAt,
+			&i.DeliveredAt,
+			&i.StartedAt,
+			&i.LastActivityAt,
+			&i.StallWarnedAt,
+			&i.EndedAt,
+			&i.CancelRequestedAt,
+			&i.CancelRequestedBy,
+			&i.CancelReason,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const runsByThread = `-- name: RunsByThread :many
 SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_message_id, triggered_by, parent_run_id, root_run_id, chain_depth, chain, billing_mode, state, end_reason, doc_version, agent_doc_version, title, status_line, document, output_text, output_length, output_message_id, anchor_message_id, model, followups_pending, followup_mode, queued_at, delivered_at, started_at, last_activity_at, stall_warned_at, ended_at, cancel_requested_at, cancel_requested_by, cancel_reason, error_code, error_message FROM runs
  WHERE thread_id = $1 AND ($2::uuid IS NULL OR id < $2)
