@@ -58,6 +58,9 @@ type Options struct {
 	Observe func(Observation)
 	// Unproven is told of every success that was thrown away, so that tests can fail.
 	Unproven func(op Operation, checks []authorize.Check)
+	// Inspect sees the request and its checks before a success leaves, so that tests can hold
+	// the one against the other.
+	Inspect func(r *http.Request, op Operation, checks *authorize.CheckLog)
 }
 
 // Observation is one answer.

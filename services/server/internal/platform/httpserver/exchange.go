@@ -93,8 +93,15 @@ func (x *exchange) writeHeader(status int) {
 	x.wrote, x.status = true, status
 	if status < 400 {
 		x.setSyncSeq(x.Header())
+		x.inspect()
 	}
 	x.w.WriteHeader(status)
+}
+
+func (x *exchange) inspect() {
+	if inspect := x.chain.options.Inspect; inspect != nil && x.op != nil && x.checks != nil {
+		inspect(x.r, *x.op, x.checks)
+	}
 }
 
 func (x *exchange) setSyncSeq(h http.Header) {
