@@ -140,6 +140,9 @@ type Changes struct {
 	Steps, Artifacts, Usage                []string
 	// Appended are the texts that were new; repeats are left out.
 	Appended []Append
+	// ReplacedInputs are the inputs of steps before they were replaced, by key. Whoever merges
+	// needs to know what is gone.
+	ReplacedInputs map[string]json.RawMessage
 }
 
 // Any reports whether there is anything to tell.

@@ -37,6 +37,12 @@ func (w *Work) applySteps(patches map[string]StepPatch, c *Changes, faults *errs
 				continue
 			}
 		}
+		if before := s.Input; len(p.Input) > 0 && len(before) > 0 {
+			if c.ReplacedInputs == nil {
+				c.ReplacedInputs = map[string]json.RawMessage{}
+			}
+			c.ReplacedInputs[key] = before
+		}
 		s.apply(p, at, w.Now, faults)
 		if !slices.Contains(c.Steps, key) {
 			c.Steps = append(c.Steps, key)

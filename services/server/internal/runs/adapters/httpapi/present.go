@@ -155,7 +155,14 @@ func (Presenter) Patch(w domain.Work, c domain.Changes) (json.RawMessage, error)
 	r := *w.Run
 	var touched []domain.Step
 	for _, key := range c.Steps {
-		touched = append(touched, *w.Steps[key])
+		step := *w.Steps[key]
+		if before, ok := c.ReplacedInputs[key]; ok {
+			var err error
+			if step.Input, err = difference(before, step.Input); err != nil {
+				return nil, err
+			}
+		}
+		touched = append(touched, step)
 	}
 	run := toRun(r, touched)
 	patch := map[string]any{}
@@ -200,6 +207,34 @@ func (Presenter) Patch(w domain.Work, c domain.Changes) (json.RawMessage, error)
 		return nil, nil
 	}
 	return encode(patch)
+}
+
+// difference is the merge patch that makes one JSON value of another.
+func difference(before, after json.RawMessage) (json.RawMessage, error) {
+	var from, to any
+	if err := json.Unmarshal(before, &from); err != nil {
+		return nil, fmt.Errorf("decode an input: %w", err)
+	}
+	if err := json.Unmarshal(after, &to); err != nil {
+		return nil, fmt.Errorf("decode an input: %w", err)
+	}
+	return encode(mergePatch(from, to))
+}
+
+func mergePatch(from, to any) any {
+	old, isObject := from.(map[string]any)
+	fresh, becomes := to.(map[string]any)
+	if !isObject || !becomes {
+		return to
+	}
+	patch := make(map[string]any, len(fresh))
+	for key := range old {
+		patch[key] = nil
+	}
+	for key, v := range fresh {
+		patch[key] = mergePatch(old[key], v)
+	}
+	return patch
 }
 
 // Marked implements app.Presenter.
