@@ -138,6 +138,9 @@ func (r *commandRun) inModules(ctx context.Context, fn func(ctx context.Context,
 	}
 	defer runtime.Close()
 	r.queue.runtime = runtime
+	if err := r.ensureKeys(ctx); err != nil {
+		return err
+	}
 	return fn(system(ctx), r)
 }
 

@@ -92,6 +92,7 @@ func (r *commandRun) firstChannel(ctx context.Context) (chatdomain.Channel, erro
 // enroll redeems a code with a password, as a browser does, and gives the context of the
 // person who has just signed in.
 func (r *commandRun) enroll(ctx context.Context, code, password string) (context.Context, error) {
+	ctx = actor.With(ctx, actor.Anonymous())
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a device key: %w", err)

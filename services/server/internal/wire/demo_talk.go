@@ -37,7 +37,7 @@ func (r *commandRun) demoTalk(owner, member context.Context) error {
 		if line.owner {
 			who = owner
 		}
-		if _, err := r.messaging.uses.Create(who, channel.MainThreadID, messagingapp.Draft{ClientMsgID: ids.New(), Content: line.text}); err != nil {
+		if _, err := r.messaging.uses.Create(who, channel.MainThreadID, messagingapp.Draft{ClientMsgID: ids.New(), Content: line.text, Notify: "normal"}); err != nil {
 			return fmt.Errorf("write a demo message: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -66,7 +67,12 @@ func (d *devUp) prepare(ctx context.Context) error {
 	if d.data, err = filepath.Abs(d.options.Data); err != nil {
 		return err
 	}
-	for _, folder := range []string{d.data, d.path("keys"), d.path("secrets")} {
+	// The folder itself lists nothing to others, but lets the user pass who runs PostgreSQL
+	// when this process is root.
+	if err := os.MkdirAll(d.data, 0o711); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for _, folder := range []string{d.path("keys"), d.path("secrets")} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return fmt.Errorf("make the folder: %w", err)
 		}
@@ -101,10 +107,26 @@ func (d *devUp) keys() map[string]string {
 		"secrets.dir":                 filepath.Join(d.path("secrets"), secrets.StoreFolder),
 		"secrets.signing_key_dir":     d.path("keys"),
 		"database.mode":               "embedded",
-		"database.embedded.data_dir":  d.path("postgres"),
+		"database.embedded.data_dir":  d.databaseFolder(),
 		"shutdown.drain_delay":        "0s",
 		"log.level":                   "warn",
 	}
+}
+
+// databaseFolder is below the data, or where temporary files are kept when root works in a
+// home that only root may pass: PostgreSQL runs as another user.
+func (d *devUp) databaseFolder() string {
+	inside := d.path("postgres")
+	if os.Geteuid() != 0 {
+		return inside
+	}
+	for dir := d.data; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			sum := sha256.Sum256([]byte(d.data))
+			return filepath.Join("/var/tmp", fmt.Sprintf("bothy-dev-%x", sum[:6]))
+		}
+	}
+	return inside
 }
 
 // password is one random word of the data folder, readable by its owner alone.

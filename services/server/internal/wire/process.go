@@ -116,6 +116,17 @@ func (p *process) subscribe() {
 	p.subscribeModules()
 }
 
+// ensureKeys makes the keys that are missing: those that sign, and those of pseudonyms.
+func (p *process) ensureKeys(ctx context.Context) error {
+	if err := p.audit.recorder.EnsureIPKeys(system(ctx)); err != nil {
+		return fmt.Errorf("make the keys of address pseudonyms: %w", err)
+	}
+	if err := p.instance.service.EnsureKeys(system(ctx)); err != nil {
+		return fmt.Errorf("make the signing keys: %w", err)
+	}
+	return nil
+}
+
 // signals hands ephemeral events to the gateway. Modules below the gateway get it before the
 // gateway exists; what is published earlier has nobody to hear it.
 type signals struct{ to eventlog.EphemeralPublisher }

@@ -235,10 +235,7 @@ func (s *Server) checkInstance(ctx context.Context) error {
 }
 
 func (s *Server) ensureKeys(ctx context.Context) error {
-	if err := s.audit.recorder.EnsureIPKeys(system(ctx)); err != nil {
-		return err
-	}
-	if err := s.instance.service.EnsureKeys(system(ctx)); err != nil {
+	if err := s.process.ensureKeys(ctx); err != nil {
 		return err
 	}
 	s.health.Register("signing_keys", func(ctx context.Context) bool {

@@ -153,6 +153,14 @@ func (t *logTail) text() string {
 	return strings.Join(t.lines, "\n")
 }
 
+// ordinary says what is fatal for one session only and belongs to every start and stop.
+var ordinary = map[string]bool{
+	"terminating connection due to administrator command": true,
+	"the database system is starting up":                  true,
+	"the database system is shutting down":                true,
+	"connection to client lost":                           true,
+}
+
 // mapLine takes the severity out of a line such as
 // "2026-01-31 10:00:00.000 UTC [12] WARNING:  text".
 func mapLine(line string) (slog.Level, string) {
@@ -165,6 +173,9 @@ func mapLine(line string) (slog.Level, string) {
 		{"DETAIL", slog.LevelInfo}, {"CONTEXT", slog.LevelInfo}, {"STATEMENT", slog.LevelDebug},
 	} {
 		if before, text, found := strings.Cut(line, s.word+":  "); found && (before == "" || strings.HasSuffix(before, "] ")) {
+			if ordinary[text] {
+				return slog.LevelInfo, text
+			}
 			return s.level, text
 		}
 	}
