@@ -55,7 +55,7 @@ type house struct {
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	h := &house{t: t, db: pgtest.New(t, pgtest.WithMigrations("0001", "0006")), clock: clocktest.New(start), owner: ids.New(), principals: map[ids.ID]identity.Principal{}}
+	h := &house{t: t, db: pgtest.New(t, pgtest.WithMigrations("0001", "0006"), pgtest.AsApp()), clock: clocktest.New(start), owner: ids.New(), principals: map[ids.ID]identity.Principal{}}
 	registry := txn.NewRegistry()
 	txn.Subscribe(registry, h.onDisabled)
 	h.units = h.db.UnitsAt(registry, h.clock)

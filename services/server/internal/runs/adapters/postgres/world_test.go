@@ -67,7 +67,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{
-		t: t, db: pgtest.New(t, pgtest.WithMigrations("0001", "0008")), clock: clocktest.New(start), person: ids.New(), agent: ids.New(),
+		t: t, db: pgtest.New(t, pgtest.WithMigrations("0001", "0008"), pgtest.AsApp()), clock: clocktest.New(start), person: ids.New(), agent: ids.New(),
 		channel: ids.New(), space: ids.New(), thread: ids.New(), instance: ids.New(), levels: map[ids.ID]authorize.Level{},
 		agents: map[ids.ID]agents.Agent{}, channels: map[ids.ID]chat.Channel{}, messages: map[ids.ID]messaging.Message{},
 		outcomes: map[ids.ID][]messaging.TriggerOutcome{}, jobs: map[string]time.Time{},
@@ -81,7 +81,7 @@ func newWorld(t testing.TB) *world {
 	w.addAgent(w.agent)
 	w.channels[w.channel] = chat.Channel{
 		ID: w.channel, SpaceID: w.space, Kind: "text", Name: "general", MainThreadID: w.thread, TriggerRule: chat.TriggerMention, ConfigVersion: 1,
-		AgentSources: "all_readable",
+		AgentSources: "any",
 	}
 	w.service = app.New(app.Deps{
 		Config: config(), Clock: w.clock, Units: w.units, Authorizer: authorizer{w}, Rights: rights{w}, Audit: recorder{w}, Log: w, Publisher: w,
