@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type RefObject, useCallback, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useRef, useState } from "react";
 import type { Channel, Id, Message } from "../api/types";
 import { useClient } from "../client/Client";
 import { channelName } from "../client/names";
@@ -18,10 +18,11 @@ interface Props {
   readonly onOpenThread: ((message: Message) => void) | undefined;
   readonly label: string;
   readonly placeholder: string;
+  readonly beginning?: ReactNode;
 }
 
 /** A thread with its list and its composer. */
-export function Place({ channel, threadId, target, onOpenThread, label, placeholder }: Props) {
+export function Place({ channel, threadId, target, onOpenThread, label, placeholder, beginning }: Props) {
   const { store, principalId } = useClient();
   const field = useRef<HTMLTextAreaElement>(null);
   const [editing, setEditing] = useState<Id>();
@@ -45,6 +46,7 @@ export function Place({ channel, threadId, target, onOpenThread, label, placehol
           renderRun={(runId) => <RunCard runId={runId} renderMention={renderMention} />}
           onOpenThread={onOpenThread}
           target={target}
+          beginning={beginning}
           onCompose={compose}
           editing={editing}
           onEdit={setEditing}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { body } from "../api/client";
 import type { Channel, Id, Message } from "../api/types";
 import { useClient } from "../client/Client";
@@ -48,9 +48,48 @@ export function ThreadPanel({ channel, threadId, from, target, onClose, onStarte
           onOpenThread={undefined}
           label="Messages in this thread"
           placeholder="Answer in this thread"
+          beginning={<Root channel={channel} threadId={threadId} />}
         />
       )}
     </aside>
+  );
+}
+
+/** The message a thread started from, in its place before the first answer. */
+function Root({ channel, threadId }: { channel: Channel; threadId: Id }) {
+  const { api } = useClient();
+  const [loaded, setLoaded] = useState<Message>();
+  const id = useStore((state) => state.tables.threads.get(threadId)?.value.parent_message_id ?? null);
+  const known = useStore((state) =>
+    channel.main_thread_id === null
+      ? undefined
+      : state.windows.get(channel.main_thread_id)?.messages.find((message) => message.id === id),
+  );
+  const missing = known === undefined && id !== null;
+  useEffect(() => {
+    if (!missing || id === null) return;
+    api.GET("/messages/{message_id}", { params: { path: { message_id: id } } }).then(
+      (result) => setLoaded(body(result)),
+      // A root that is gone leaves its thread standing.
+      () => undefined,
+    );
+  }, [api, id, missing]);
+  const root = known ?? loaded;
+  if (root === undefined) return null;
+  return (
+    <div className={styles.root}>
+      <Quote message={root} />
+    </div>
+  );
+}
+
+function Quote({ message }: { message: Message }) {
+  const name = useStore((state) => authorOf(state, message).name);
+  return (
+    <blockquote className={styles.quote}>
+      <p dir="auto">{name}</p>
+      <Markdown text={message.deleted === null ? message.content : "*deleted*"} renderMention={renderMention} />
+    </blockquote>
   );
 }
 
@@ -65,7 +104,6 @@ function NewThread({
 }) {
   const { api, engine } = useClient();
   const submit = useSubmit();
-  const name = useStore((state) => authorOf(state, from).name);
   const [text, setText] = useState("");
   // One identifier for all attempts: pressing twice starts one thread.
   const [key] = useState(newId);
@@ -86,10 +124,7 @@ function NewThread({
 
   return (
     <div className={styles.newThread}>
-      <blockquote>
-        <p>{name}</p>
-        <Markdown text={from.content} renderMention={renderMention} />
-      </blockquote>
+      <Quote message={from} />
       <form onSubmit={onSubmit}>
         <textarea
           aria-label="First message of the thread"

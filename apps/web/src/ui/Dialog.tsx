@@ -23,6 +23,8 @@ export function Dialog({ title, onClose, children, size = "narrow" }: Props) {
     if (dialog === null) return;
     const before = document.activeElement;
     dialog.showModal();
+    // The platform would choose the close button; whoever opens a form wants its first field.
+    dialog.querySelector<HTMLElement>("[data-dialog-body] :is(input:not([hidden]), select, textarea)")?.focus();
     return () => {
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -43,7 +45,9 @@ export function Dialog({ title, onClose, children, size = "narrow" }: Props) {
         <h2 id={titleId}>{title}</h2>
         <IconButton icon="x" label="Close" tip="none" onClick={onClose} />
       </header>
-      <div className={styles.body}>{children}</div>
+      <div className={styles.body} data-dialog-body="">
+        {children}
+      </div>
     </dialog>
   );
 }

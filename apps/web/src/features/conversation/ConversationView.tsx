@@ -37,6 +37,8 @@ interface Props {
   /** Shows the run whose place in the thread this is. */
   readonly renderRun: (runId: Id) => ReactNode;
   readonly onOpenThread: ((message: Message) => void) | undefined;
+  /** Stands before the first message; a thread shows what it started from. */
+  readonly beginning?: ReactNode;
   /** Message the address names. */
   readonly target: Id | undefined;
   /** Puts the focus into the composer, with a letter that was typed outside of it. */
@@ -163,6 +165,7 @@ export function ConversationView(props: Props) {
                   hidden={removal.removed}
                   actions={actions}
                   renderRun={props.renderRun}
+                  beginning={props.beginning}
                   undo={removal.undo}
                   target={target}
                 />
@@ -196,18 +199,19 @@ interface RowViewProps {
   readonly hidden: ReadonlySet<Id>;
   readonly actions: MessageActions;
   readonly renderRun: (runId: Id) => ReactNode;
+  readonly beginning: ReactNode;
   readonly undo: (message: Message) => void;
   readonly target: Id | undefined;
 }
 
-function RowView({ row, channel, me, editing, hidden, actions, renderRun, undo, target }: RowViewProps) {
+function RowView({ row, channel, me, editing, hidden, actions, renderRun, beginning, undo, target }: RowViewProps) {
   const moderates = useStore(
     (state) =>
       state.self?.owner === true || state.access.get(channel.id)?.capabilities.includes("messages.moderate") === true,
   );
   switch (row.kind) {
     case "beginning":
-      return <Beginning channel={channel} />;
+      return beginning ?? <Beginning channel={channel} />;
     case "older":
       return <p className={styles.older}>Loading what was said before</p>;
     case "day":
@@ -320,8 +324,8 @@ function Beginning({ channel }: { channel: Channel }) {
   return (
     <div className={styles.beginning}>
       <p>{channel.kind === "dm" ? name : `#${name}`}</p>
+      {channel.topic === "" ? null : <p dir="auto">{channel.topic}</p>}
       <p>
-        {channel.topic !== "" ? `${channel.topic} ` : ""}
         {channel.kind === "dm"
           ? "Only the people in here read this."
           : may

@@ -65,6 +65,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
           </div>
         )}
         <Outcomes message={message} />
+        <ThreadLink message={message} onOpen={actions.openThread} />
         {pending === undefined ? null : <PendingLine entry={pending} />}
       </div>
       {editing ? null : <Actions {...props} />}
@@ -111,6 +112,23 @@ function Outcomes({ message }: { message: Message }) {
       {line}
     </p>
   ));
+}
+
+/** The conversation that started at a message. */
+function ThreadLink({ message, onOpen }: { message: Message; onOpen: MessageActions["openThread"] }) {
+  const id = message.started_thread_id;
+  const count = useStore((state) =>
+    id === null ? 0 : (state.tables.threads.get(id)?.value.counters.message_count ?? 0),
+  );
+  const unread = useStore((state) => id !== null && (state.tables.readStates.get(id)?.value.unread_count ?? 0) > 0);
+  if (id === null || onOpen === undefined) return null;
+  return (
+    <button type="button" className={styles.thread} data-unread={unread} onClick={() => onOpen(message)}>
+      <Icon name="chat-circle" size={16} />
+      {count === 0 ? "Thread" : count === 1 ? "1 answer" : `${count} answers`}
+      {unread ? <span className="visually-hidden">, unread</span> : null}
+    </button>
+  );
 }
 
 function Actions({ message, mine, mayDelete, actions }: Props): ReactNode {

@@ -85,6 +85,7 @@ export function useScroll({ list, content, rows, startAt, ready, onNearStart, on
   }, [rows, ready, startAt, settle, measure, list]);
 
   // Pictures, streamed text and late fonts change heights without a change of rows.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list exists only once it is ready
   useEffect(() => {
     const box = list.current;
     const inner = content.current;
@@ -93,7 +94,7 @@ export function useScroll({ list, content, rows, startAt, ready, onNearStart, on
     observer.observe(inner);
     observer.observe(box);
     return () => observer.disconnect();
-  }, [list, content, settle]);
+  }, [list, content, settle, ready]);
 
   const onScroll = () => {
     const box = list.current;

@@ -35,7 +35,9 @@ export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Prop
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
     const signedIn = await submit.run(async () => onOutcome(await login.password(name.trim(), password)));
-    if (!signedIn) passwordField.current?.select();
+    if (signedIn) return;
+    passwordField.current?.focus();
+    passwordField.current?.select();
   };
 
   return (

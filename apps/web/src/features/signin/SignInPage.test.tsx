@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// @vitest-environment jsdom
+import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { afterEach, describe, expect, it } from "vitest";
+import { ApiError, NetworkError } from "../../api/problem";
+import type { Discovery } from "../../api/types";
+import type { Login, LoginOutcome } from "../../auth/login";
+import { EnrollPage } from "./EnrollPage";
+import { SignInPage } from "./SignInPage";
+
+afterEach(cleanup);
+
+const discovery = {
+  name: "Hut",
+  setup_complete: true,
+  branding: { login_message: "" },
+  password_policy: { min_length: 12, max_length: 256 },
+} as Discovery;
+
+const outcome = { status: "ok" } as LoginOutcome;
+
+function login(change: Partial<Login>): Login {
+  const no = () => Promise.reject(new Error("not asked"));
+  return { password: no, beginCode: no, completeCode: no, poll: no, ...change };
+}
+
+function showSignIn(password: Login["password"], entered: LoginOutcome[] = []) {
+  render(
+    <SignInPage
+      discovery={discovery}
+      login={login({ password })}
+      reason="none"
+      onOutcome={async (result) => {
+        entered.push(result);
+      }}
+      onCode={() => {}}
+    />,
+  );
+  fireEvent.change(screen.getByLabelText("Handle or e-mail"), { target: { value: " ana " } });
+  fireEvent.change(screen.getByLabelText("Password"), { target: { value: "secret" } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+}
+
+describe("sign-in", () => {
+  it("hands the outcome on, with the name as it is meant", async () => {
+    const entered: LoginOutcome[] = [];
+    const asked: string[][] = [];
+    showSignIn(async (...given) => {
+      asked.push(given);
+      return outcome;
+    }, entered);
+    await expect.poll(() => entered).toEqual([outcome]);
+    expect(asked).toEqual([["ana", "secret"]]);
+  });
+
+  it("says one sentence when it is refused and stays in the password", async () => {
+    const refused = new ApiError({ status: 401, code: "unauthenticated", reason: "login_failed", errors: [] });
+    showSignIn(() => Promise.reject(refused));
+    const field = screen.getByLabelText("Password");
+    await screen.findByText("Name or password is not right.");
+    expect(document.activeElement).toBe(field);
+    expect(field.getAttribute("aria-invalid")).toBe("true");
+  });
+
+  it("tells a server that is away from a wrong password", async () => {
+    showSignIn(() => Promise.reject(new NetworkError("gone")));
+    await screen.findByText(/cannot be reached/);
+  });
+});
+
+describe("a code", () => {
+  it("of a link is opened at once, and sets a password", async () => {
+    const entered: LoginOutcome[] = [];
+    const flow = {
+      flow_id: "f",
+      expires_at: "",
+      purpose: "first_owner" as const,
+      principal: { id: "p", handle: "ana", display_name: "Ana" },
+    };
+    render(
+      <EnrollPage
+        discovery={{ ...discovery, setup_complete: false }}
+        login={login({ beginCode: async () => flow, completeCode: async () => outcome })}
+        code="ABC"
+        onOutcome={async (result) => {
+          entered.push(result);
+        }}
+      />,
+    );
+    await screen.findByRole("heading", { name: "Hello, Ana" });
+    fireEvent.change(screen.getByLabelText("Password"), { target: { value: "a long enough phrase" } });
+    fireEvent.click(screen.getByRole("button", { name: "Take the keys" }));
+    await expect.poll(() => entered).toEqual([outcome]);
+  });
+
+  it("that is not valid is refused in words", async () => {
+    const refused = new ApiError({ status: 401, code: "unauthenticated", reason: "login_failed", errors: [] });
+    render(
+      <EnrollPage
+        discovery={discovery}
+        login={login({ beginCode: () => Promise.reject(refused) })}
+        code="BAD"
+        onOutcome={async () => {}}
+      />,
+    );
+    await screen.findByText("This code is not valid, was used, or has expired.");
+  });
+});
