@@ -71,15 +71,18 @@ type Hasher struct {
 
 var _ app.Hasher = (*Hasher)(nil)
 
-// New makes a hasher and, with one computation, the hash that stands in for absent ones.
+// New makes a hasher and the hash that stands in for absent ones. That one belongs to no password: its key is random, so
+// verifying against it costs what verifying costs, and making it costs nothing at every start.
 func New(cfg Config, clk clock.Clock) (*Hasher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	h := &Hasher{cfg: cfg, clock: clk, running: make(chan struct{}, cfg.MaxConcurrent), waiting: make(chan struct{}, maxQueue)}
+	var salt [saltLength]byte
 	var unknowable [keyLength]byte
-	_, _ = rand.Read(unknowable[:]) // never fails: the runtime ends the process instead
-	h.dummy = h.compute(string(unknowable[:]))
+	_, _ = rand.Read(salt[:]) // never fails: the runtime ends the process instead
+	_, _ = rand.Read(unknowable[:])
+	h.dummy = h.text(salt[:], unknowable[:])
 	return h, nil
 }
 
@@ -149,8 +152,13 @@ func (h *Hasher) compute(password string) string {
 	var salt [saltLength]byte
 	_, _ = rand.Read(salt[:]) // never fails: the runtime ends the process instead
 	c := h.cfg
-	key := argon2.IDKey([]byte(password), salt[:], uint32(c.Iterations), uint32(c.MemoryKiB), uint8(c.Parallelism), keyLength)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Iterations, c.Parallelism, encode(salt[:]), encode(key))
+	return h.text(salt[:], argon2.IDKey([]byte(password), salt[:], uint32(c.Iterations), uint32(c.MemoryKiB), uint8(c.Parallelism), keyLength))
+}
+
+// text is the stored form of a key of the present cost.
+func (h *Hasher) text(salt, key []byte) string {
+	c := h.cfg
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.MemoryKiB, c.Iterations, c.Parallelism, encode(salt), encode(key))
 }
 
 type phc struct {
