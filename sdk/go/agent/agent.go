@@ -44,6 +44,8 @@ type Config struct {
 	// Interrupted hears, after a restart, of a run that was at work, with what Run.Keep stored, before the run ends as
 	// failed. It is the place to end what the work left behind. It may be nil.
 	Interrupted func(ctx context.Context, runID string, kept json.RawMessage)
+	// StopPatience is how long runs at work have to be ended at the server when the adapter stops; 15 s when 0.
+	StopPatience time.Duration
 	// Log gets what happens, without texts and secrets; nothing when nil.
 	Log *slog.Logger
 	// Options changes how the REST client is made.
@@ -122,7 +124,10 @@ func Open(ctx context.Context, cfg Config) (*Agent, error) {
 }
 
 func (cfg *Config) complete() error {
-	const concurrency = 4
+	const concurrency, patience = 4, 15 * time.Second
+	if cfg.StopPatience <= 0 {
+		cfg.StopPatience = patience
+	}
 	if cfg.Concurrency <= 0 {
 		cfg.Concurrency = concurrency
 	}

@@ -31,7 +31,7 @@ func wait(ctx context.Context, _ time.Duration) error { return bothy.Sleep(ctx, 
 func config(s *bothytest.Server, dir string, work func(context.Context, *agent.Run) error) agent.Config {
 	return agent.Config{
 		URL: s.URL, Token: s.Token, StateDir: dir, Work: work,
-		Policy:  agent.Policy{BillingMode: api.BillingModeLocal, ToolClass: api.ToolClassChat},
+		Policy: agent.Policy{BillingMode: api.BillingModeLocal, ToolClass: api.ToolClassChat}, StopPatience: time.Second,
 		Options: []bothy.Option{bothy.WithRetry(bothy.Retry{Sleep: wait})},
 		Timing: agent.Timing{
 			Gateway:    gateway.Timing{Backoff: short, Wait: wait, Answer: 5 * time.Second},

@@ -164,7 +164,6 @@ func (r *Run) offer(f Followup) {
 // stop ends all work: each run at work is asked to stop and is then ended at the server, for as long as the patience
 // lasts. What does not make it is in the journal.
 func (w *workers) stop() {
-	const patience = 15 * time.Second
 	w.mu.Lock()
 	w.stopping = true
 	for _, j := range w.jobs {
@@ -173,7 +172,7 @@ func (w *workers) stop() {
 		}
 	}
 	w.mu.Unlock()
-	timer := time.AfterFunc(patience, w.release)
+	timer := time.AfterFunc(w.agent.cfg.StopPatience, w.release)
 	w.group.Wait()
 	timer.Stop()
 	w.release()
