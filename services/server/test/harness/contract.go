@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/OWNER/bothy/services/server/api/contract"
+)
+
+// answers maps an operation and a status to the schema of its body, empty for no body.
+var answers = sync.OnceValues(readAnswers)
+
+func readAnswers() (map[string]map[int]string, error) {
+	_, file, _, _ := runtime.Caller(0)
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(file), "../../../../docs/api/openapi.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			ID        string `yaml:"operationId"`
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref string `yaml:"$ref"`
+					} `yaml:"schema"`
+				} `yaml:"content"`
+			} `yaml:"responses"`
+		} `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	out := map[string]map[int]string{}
+	for _, methods := range doc.Paths {
+		for _, op := range methods {
+			byStatus := map[int]string{}
+			for status, answer := range op.Responses {
+				n, err := strconv.Atoi(status)
+				if err != nil {
+					continue
+				}
+				byStatus[n] = ""
+				for _, content := range answer.Content {
+					byStatus[n] = content.Schema.Ref[strings.LastIndex(content.Schema.Ref, "/")+1:]
+				}
+			}
+			out[op.ID] = byStatus
+		}
+	}
+	return out, nil
+}
+
+// check holds an answer against the contract: its status, its media type and its body.
+func (r *Response) check() error {
+	all, err := answers()
+	if err != nil {
+		return err
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Status >= http.StatusBadRequest {
+		if media != "application/problem+json" {
+			return fmt.Errorf("a refusal has the media type %q", media)
+		}
+		if err := contract.Value("Problem", r.Body); err != nil {
+			return describe(err)
+		}
+		if int(r.Int("status")) != r.Status {
+			return errors.New("the problem names another status")
+		}
+		if r.Str("correlation_id") != r.Header.Get("Correlation-Id") {
+			return errors.New("the problem names another correlation ID than the header")
+		}
+		return nil
+	}
+	schema, known := all[r.Operation][r.Status]
+	switch {
+	case !known:
+		return errors.New("the operation has no such status")
+	case schema == "" && len(r.Body) > 0:
+		return errors.New("the operation has no body for this status")
+	case schema == "":
+		return nil
+	case media != "application/json":
+		return fmt.Errorf("the media type is %q", media)
+	}
+	return describe(contract.Value(schema, r.Body))
+}
