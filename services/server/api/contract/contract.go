@@ -30,9 +30,13 @@ var document []byte
 const location = "contract.json"
 
 type set struct {
+	// operations are keyed by ID in lower case: generated code spells an ID as a Go name, so
+	// that getJwks becomes getJWKS there.
 	operations map[string]*operation
 	schemas    map[string]*jsonschema.Schema
 }
+
+func (s *set) operation(id string) *operation { return s.operations[strings.ToLower(id)] }
 
 type operation struct {
 	Body         string      `json:"body"`
@@ -85,13 +89,14 @@ func load() (*set, error) {
 	if err := c.AddResource(location, doc); err != nil {
 		return nil, fmt.Errorf("add the document: %w", err)
 	}
-	s := &set{operations: text.Operations, schemas: map[string]*jsonschema.Schema{}}
+	s := &set{operations: make(map[string]*operation, len(text.Operations)), schemas: map[string]*jsonschema.Schema{}}
 	for name := range text.Components.Schemas {
 		if s.schemas[name], err = c.Compile(location + "#/components/schemas/" + name); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", name, err)
 		}
 	}
-	for id, op := range s.operations {
+	for id, op := range text.Operations {
+		s.operations[strings.ToLower(id)] = op
 		for i := range op.Parameters {
 			p := &op.Parameters[i]
 			at := fmt.Sprintf("%s#/operations/%s/parameters/%d/schema", location, id, i)
@@ -117,7 +122,7 @@ func canonicalID(v any) error {
 // Body checks the body of a request to an operation. It returns malformed_request for what is no JSON document, with
 // io.EOF as its cause when there is no body at all, and validation_failed with every fault otherwise.
 func Body(operationID string, raw []byte) error {
-	op := loaded().operations[operationID]
+	op := loaded().operation(operationID)
 	if op == nil || op.Body == "" {
 		return fmt.Errorf("contract: operation %q has no body", operationID)
 	}
@@ -145,7 +150,7 @@ func Value(schema string, raw []byte) error {
 
 // Parameters checks the path and query parameters of a request. Unknown query parameters are faults too.
 func Parameters(operationID string, r *http.Request) error {
-	op := loaded().operations[operationID]
+	op := loaded().operation(operationID)
 	if op == nil {
 		return fmt.Errorf("contract: no operation %q", operationID)
 	}
