@@ -333,9 +333,11 @@ func (s *Service) remove(ctx context.Context, g GrantRow) error {
 	return s.tell(ctx, authorize.ActionGrantRevoke, g, grantChangedPayload{Change: "revoked", Grant: grantPayloadOf(g)}, grantDetails(g))
 }
 
-// missing takes the steps of a hidden grant for one that is not there, and ends the same.
+// missing takes the steps of a hidden grant for one that is not there, and ends the same. The
+// question is asked for the whole instance: of a place that does not exist an owner would see
+// the grant and lack the level for it.
 func (s *Service) missing(ctx context.Context, action authorize.Action, id ids.ID) error {
-	if err := s.Authorize(ctx, action, authorize.Resource{Kind: authorize.ResourceGrant, ID: id, ChannelID: id}); err != nil {
+	if err := s.Authorize(ctx, action, authorize.Resource{Kind: authorize.ResourceGrant, ID: id}); err != nil {
 		return err
 	}
 	return errs.NotFound()
