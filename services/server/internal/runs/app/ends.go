@@ -9,7 +9,6 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/chat"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
-	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 	"github.com/OWNER/bothy/services/server/internal/messaging"
@@ -86,12 +85,7 @@ func (s *Service) drop(ctx context.Context, r domain.Run, list []Followup, reaso
 
 // deny notes on a message that it does not set the agent to work after all.
 func (s *Service) deny(ctx context.Context, message, agent, run ids.ID, reason string) error {
-	outcome := messaging.TriggerOutcome{AgentID: agent, Outcome: domain.OutcomeDenied, Reason: reason, RunID: run}
-	err := s.d.Messages.SetTriggerState(ctx, message, domain.OutcomeDenied, []messaging.TriggerOutcome{outcome})
-	if err != nil && !errs.Is(err, errs.CodeMessageDeleted) && !errs.Is(err, errs.CodeNotFound) {
-		return fmt.Errorf("note that the message is denied: %w", err)
-	}
-	return nil
+	return s.amend(ctx, message, []messaging.TriggerOutcome{{AgentID: agent, Outcome: domain.OutcomeDenied, Reason: reason, RunID: run}})
 }
 
 // carry lets the oldest order that nobody took up begin the next run, with the others behind it.
@@ -108,6 +102,16 @@ func (s *Service) carry(ctx context.Context, r domain.Run, open []Followup) erro
 	open, said := split(open, func(f Followup) bool { _, agent := known[f.AuthorID]; return !agent })
 	if err := s.drop(ctx, r, said, "", false); err != nil {
 		return err
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	channel, err := s.d.Structure.Channel(ctx, r.ChannelID)
+	if err != nil {
+		return fmt.Errorf("read the channel of the run: %w", err)
+	}
+	if channel.Archived || channel.ReadOnly {
+		return s.drop(ctx, r, open, domain.ReasonChannelReadOnly, false)
 	}
 	for len(open) > 0 {
 		first, rest := open[0], open[1:]
@@ -135,21 +139,17 @@ func (s *Service) carry(ctx context.Context, r domain.Run, open []Followup) erro
 				return fmt.Errorf("mark a follow-up as carried over: %w", err)
 			}
 		}
-		outcome := messaging.TriggerOutcome{AgentID: r.AgentID, Outcome: domain.OutcomeTriggered, RunID: next.ID}
-		if err := s.d.Messages.SetTriggerState(ctx, first.MessageID, domain.OutcomeTriggered, []messaging.TriggerOutcome{outcome}); err != nil {
-			return fmt.Errorf("note that the message has begun a run: %w", err)
-		}
-		return nil
+		return s.amend(ctx, first.MessageID, []messaging.TriggerOutcome{{AgentID: r.AgentID, Outcome: domain.OutcomeTriggered, RunID: next.ID}})
 	}
 	return nil
 }
 
-func split(list []Followup, keep func(Followup) bool) (kept, rest []Followup) {
-	for _, f := range list {
-		if keep(f) {
-			kept = append(kept, f)
+func split[T any](list []T, keep func(T) bool) (kept, rest []T) {
+	for _, one := range list {
+		if keep(one) {
+			kept = append(kept, one)
 		} else {
-			rest = append(rest, f)
+			rest = append(rest, one)
 		}
 	}
 	return kept, rest
@@ -187,10 +187,11 @@ func (s *Service) mayOrder(ctx context.Context, a agents.Agent, person, channel 
 
 // OnMessageDeleted takes back what the message ordered.
 func (s *Service) OnMessageDeleted(ctx context.Context, e messaging.MessageDeleted) error {
-	active, err := s.d.Runs.ActiveByMessage(ctx, e.MessageID)
+	begun, err := s.d.Runs.ByMessage(ctx, e.MessageID)
 	if err != nil {
 		return fmt.Errorf("read the runs of the message: %w", err)
 	}
+	active, _ := split(begun, func(r domain.Run) bool { return r.State.Active() })
 	if err := s.withdrawAll(ctx, active, domain.ReasonMessageDeleted); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ type Repository interface {
 	ChainCount(ctx context.Context, parent, root ids.ID) (children, ofRoot int, err error)
 	// ActiveChildren lists the runs that a run has begun, in the order of their threads.
 	ActiveChildren(ctx context.Context, parent ids.ID) ([]domain.Run, error)
-	ActiveByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error)
+	// ByMessage lists the runs that a message has begun, ended ones as well.
+	ByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error)
 	ActiveByAgent(ctx context.Context, agent ids.ID) ([]domain.Run, error)
 	ActiveByPrincipals(ctx context.Context, principals []ids.ID) ([]domain.Run, error)
 	// ActiveByChannels lists in ascending order of ID.

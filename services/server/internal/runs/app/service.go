@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/chat"
@@ -50,6 +51,8 @@ type Deps struct {
 type Service struct {
 	d      Deps
 	config Config
+	// instanceID is kept after the first read, as every request of an agent compares it.
+	instanceID atomic.Pointer[ids.ID]
 }
 
 // New makes the use cases.
@@ -92,7 +95,7 @@ func needToken(ctx context.Context, run ids.ID) error {
 // lock takes thread and run in their order. A place that has become read-only lets runs end,
 // so tolerant callers go on in one.
 func (s *Service) lock(ctx context.Context, r domain.Run, tolerant bool) (domain.Run, error) {
-	if _, err := s.d.Threads.Lock(ctx, r.ThreadID); err != nil && (!tolerant || !errs.Is(err, errs.CodeChannelReadOnly)) {
+	if _, err := s.d.Threads.Lock(ctx, r.ThreadID); err != nil && (!tolerant || !closed(err)) {
 		return r, fmt.Errorf("lock the thread of the run: %w", err)
 	}
 	locked, err := s.d.Runs.Lock(ctx, r.ID)
@@ -100,6 +103,13 @@ func (s *Service) lock(ctx context.Context, r domain.Run, tolerant bool) (domain
 		return r, fmt.Errorf("lock the run: %w", err)
 	}
 	return locked, nil
+}
+
+// closed reports whether an error says that nothing is written in a place any more. The lock
+// is held all the same.
+func closed(err error) bool {
+	e := errs.As(err)
+	return e.Code == errs.CodeChannelReadOnly || e.Code == errs.CodeForbidden && e.Reason == "target_archived"
 }
 
 func place(r domain.Run) eventlog.Place {

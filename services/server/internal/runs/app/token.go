@@ -44,9 +44,9 @@ type claims struct {
 // sign makes the token for one delivery. event is zero for a renewal, which carries the run
 // in its place.
 func (s *Service) sign(ctx context.Context, r domain.Run, a agents.Agent, event ids.ID) (Token, error) {
-	info, err := s.d.Instance.Info(ctx)
+	installation, err := s.installation(ctx)
 	if err != nil {
-		return Token{}, fmt.Errorf("read the installation: %w", err)
+		return Token{}, err
 	}
 	if event.IsZero() {
 		event = r.ID
@@ -55,7 +55,7 @@ func (s *Service) sign(ctx context.Context, r domain.Run, a agents.Agent, event 
 	expires := now.Add(s.config.TokenTTL).Truncate(time.Second)
 	payload, err := json.Marshal(claims{
 		Issuer: s.config.PublicURL, Audience: a.ID, Subject: r.TriggeredBy, IssuedAt: now.Unix(), NotBefore: now.Unix(), ExpiresAt: expires.Unix(),
-		ID: ids.NewAt(now), InstanceID: info.ID, Purpose: purpose, EventID: event, RunID: r.ID, ThreadID: r.ThreadID, ChannelID: r.ChannelID,
+		ID: ids.NewAt(now), InstanceID: installation, Purpose: purpose, EventID: event, RunID: r.ID, ThreadID: r.ThreadID, ChannelID: r.ChannelID,
 		RootRunID: r.RootRunID, Chain: append([]ids.ID{}, r.Chain...), Billing: a.BillingMode, ToolClass: a.ToolClass, May: []string{"reply"},
 	})
 	if err != nil {
@@ -66,6 +66,18 @@ func (s *Service) sign(ctx context.Context, r domain.Run, a agents.Agent, event 
 		return Token{}, fmt.Errorf("sign the invocation token: %w", err)
 	}
 	return Token{Compact: compact, ExpiresAt: expires}, nil
+}
+
+func (s *Service) installation(ctx context.Context) (ids.ID, error) {
+	if known := s.instanceID.Load(); known != nil {
+		return *known, nil
+	}
+	info, err := s.d.Instance.Info(ctx)
+	if err != nil {
+		return ids.ID{}, fmt.Errorf("read the installation: %w", err)
+	}
+	s.instanceID.Store(&info.ID)
+	return info.ID, nil
 }
 
 // VerifyInvocation implements identity.ActingForSource. It reads the run, because a token of
@@ -79,14 +91,14 @@ func (s *Service) VerifyInvocation(ctx context.Context, agent ids.ID, token stri
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return actor.ActingFor{}, errs.New(errs.CodeUnauthenticated, "The invocation token cannot be read.").WithCause(err)
 	}
-	info, err := s.d.Instance.Info(ctx)
+	installation, err := s.installation(ctx)
 	if err != nil {
-		return actor.ActingFor{}, fmt.Errorf("read the installation: %w", err)
+		return actor.ActingFor{}, err
 	}
 	now := s.d.Clock.Now()
 	expires := time.Unix(c.ExpiresAt, 0).UTC()
 	switch {
-	case c.Purpose != purpose, c.Audience != agent, c.InstanceID != info.ID, c.RunID.IsZero():
+	case c.Purpose != purpose, c.Audience != agent, c.InstanceID != installation, c.RunID.IsZero():
 		return actor.ActingFor{}, errs.New(errs.CodeUnauthenticated, "The invocation token is not for this caller.")
 	case !now.Before(expires):
 		return actor.ActingFor{}, errs.New(errs.CodeTokenExpired, "The invocation token has expired; renew it.")

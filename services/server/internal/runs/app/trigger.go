@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/chat"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 	"github.com/OWNER/bothy/services/server/internal/messaging"
@@ -114,12 +115,12 @@ func (s *Service) OnMessageEdited(ctx context.Context, e messaging.MessageEdited
 
 // correct sends the new text of an order to the agents that have received the old one.
 func (s *Service) correct(ctx context.Context, m messaging.Message) error {
-	active, err := s.d.Runs.ActiveByMessage(ctx, m.ID)
+	begun, err := s.d.Runs.ByMessage(ctx, m.ID)
 	if err != nil {
 		return fmt.Errorf("read the runs of the message: %w", err)
 	}
-	for _, r := range active {
-		if r.DeliveredAt == nil {
+	for _, r := range begun {
+		if r.DeliveredAt == nil || !r.State.Active() {
 			continue
 		}
 		if err := s.toAgent(ctx, r, "agent.followup", followupRef{RunID: r.ID, MessageID: m.ID, Correction: true}); err != nil {
@@ -166,14 +167,59 @@ func (s *Service) decide(ctx context.Context, o order) error {
 	if err != nil || !news {
 		return err
 	}
+	if o.message.TriggerState == "" || o.message.TriggerState == messaging.TriggerNone {
+		return s.note(ctx, o.message.ID, outcomes)
+	}
+	return s.amend(ctx, o.message.ID, outcomes)
+}
+
+// note writes down what became of a message for every agent it concerns.
+func (s *Service) note(ctx context.Context, message ids.ID, outcomes []messaging.TriggerOutcome) error {
 	words := make([]string, len(outcomes))
 	for i, out := range outcomes {
 		words[i] = out.Outcome
 	}
-	if err := s.d.Messages.SetTriggerState(ctx, o.message.ID, domain.Overall(words), outcomes); err != nil {
+	err := s.d.Messages.SetTriggerState(ctx, message, domain.Overall(words), outcomes)
+	if err != nil && !errs.Is(err, errs.CodeMessageDeleted) && !errs.Is(err, errs.CodeNotFound) {
 		return fmt.Errorf("note what became of the message: %w", err)
 	}
 	return nil
+}
+
+// amend writes outcomes down beside those of the other agents that the message has set to
+// work before.
+func (s *Service) amend(ctx context.Context, message ids.ID, outcomes []messaging.TriggerOutcome) error {
+	known := func(agent ids.ID) bool {
+		return slices.ContainsFunc(outcomes, func(o messaging.TriggerOutcome) bool { return o.AgentID == agent })
+	}
+	begun, err := s.d.Runs.ByMessage(ctx, message)
+	if err != nil {
+		return fmt.Errorf("read the runs of the message: %w", err)
+	}
+	for _, r := range begun {
+		if known(r.AgentID) {
+			continue
+		}
+		out := messaging.TriggerOutcome{AgentID: r.AgentID, Outcome: domain.OutcomeTriggered, RunID: r.ID}
+		if r.EndReason == domain.ReasonPolicyDenied || r.EndReason == domain.ReasonExpired {
+			out.Outcome, out.Reason = domain.OutcomeDenied, r.ErrorCode
+		}
+		outcomes = append(outcomes, out)
+	}
+	followed, err := s.d.Followups.ByMessage(ctx, message)
+	if err != nil {
+		return fmt.Errorf("read the follow-ups of the message: %w", err)
+	}
+	for _, f := range followed {
+		r, err := s.d.Runs.ByID(ctx, f.RunID)
+		if err != nil {
+			return fmt.Errorf("read the run of a follow-up: %w", err)
+		}
+		if !known(r.AgentID) && f.State != FollowupDropped && f.State != FollowupCarried {
+			outcomes = append(outcomes, messaging.TriggerOutcome{AgentID: r.AgentID, Outcome: domain.OutcomeFollowup, RunID: r.ID})
+		}
+	}
+	return s.note(ctx, message, outcomes)
 }
 
 func (s *Service) outcomes(ctx context.Context, o order, list []ids.ID, known map[ids.ID]agents.Agent) (out []messaging.TriggerOutcome, news bool, err error) {

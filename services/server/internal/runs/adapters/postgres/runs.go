@@ -111,9 +111,9 @@ func (r *Runs) ActiveChildren(ctx context.Context, parent ids.ID) ([]domain.Run,
 	return toRuns(r.read(ctx).RunsActiveChildren(ctx, &parent))
 }
 
-// ActiveByMessage implements app.Repository.
-func (r *Runs) ActiveByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error) {
-	return toRuns(r.read(ctx).RunsActiveByMessage(ctx, &message))
+// ByMessage implements app.Repository.
+func (r *Runs) ByMessage(ctx context.Context, message ids.ID) ([]domain.Run, error) {
+	return toRuns(r.read(ctx).RunsByMessage(ctx, &message))
 }
 
 // ActiveByAgent implements app.Repository.

@@ -179,6 +179,27 @@ func TestWhatNobodyTookUpBeginsTheNextRun(t *testing.T) {
 	}
 }
 
+func TestWhatBecomesOfOneAgentLeavesTheOthersOutcome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	second := ids.New()
+	w.addAgent(second)
+	m := w.message(w.person, "both of you")
+	w.do(w.asPerson(), func(ctx context.Context) error { return w.service.OnMessagePosted(ctx, w.posted(m, w.agent, second)) })
+	first := w.outcomes[m.ID][0]
+	w.setLevel(w.agent, authorize.LevelNone)
+	if _, _, ok := w.deliver(first.RunID); ok {
+		t.Fatal("delivered")
+	}
+	got := w.outcomes[m.ID]
+	if len(got) != 2 || got[0].Outcome != "denied" || got[1].AgentID != second || got[1].Outcome != "triggered" {
+		t.Errorf("%+v", got)
+	}
+	if w.messages[m.ID].TriggerState != "triggered" {
+		t.Errorf("the message is %s", w.messages[m.ID].TriggerState)
+	}
+}
+
 func TestAnOrderIsCompletedWhenItIsDelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -619,6 +640,28 @@ func TestADisabledAgentStopsAtOnce(t *testing.T) {
 		return w.service.OnAgentDisabled(ctx, agents.AgentDisabled{AgentID: w.agent})
 	})
 	w.expect(run, "cancelled", "agent_disabled")
+}
+
+func TestAClosedPlaceStopsWhatGoesOnInIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, run, ctx := w.begun()
+	m := w.message(w.person, "and this")
+	w.do(w.asPerson(), func(ctx context.Context) error { return w.service.OnMessagePosted(ctx, w.posted(m, w.agent)) })
+	c := w.channels[w.channel]
+	c.Archived = true
+	w.channels[w.channel] = c
+	w.do(w.asPerson(), func(ctx context.Context) error {
+		return w.service.OnChannelArchived(ctx, chat.ChannelArchived{ChannelID: w.channel, SpaceID: w.space, Archived: true})
+	})
+	w.expect(run, "running", "")
+	if _, err := w.service.Finish(ctx, run, app.Finish{State: domain.Failed}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(run, "failed", "agent_error")
+	if n := w.db.Count(t, "SELECT count(*) FROM runs"); n != 1 {
+		t.Errorf("%d runs: a new one was begun in a closed place", n)
+	}
 }
 
 func TestLostRightsStopARun(t *testing.T) {

@@ -467,7 +467,10 @@ func (t threads) Lock(ctx context.Context, id ids.ID) (chat.Thread, error) {
 	t.w.mu.Lock()
 	c := t.w.channels[t.w.channel]
 	t.w.mu.Unlock()
-	if c.Archived || c.ReadOnly {
+	if c.Archived {
+		return chat.Thread{}, errs.Forbidden("target_archived")
+	}
+	if c.ReadOnly {
 		return chat.Thread{}, errs.New(errs.CodeChannelReadOnly, "read-only")
 	}
 	return t.Info(ctx, id)

@@ -63,10 +63,10 @@ SELECT * FROM runs
  WHERE parent_run_id = sqlc.arg(parent_run_id) AND state IN ('queued', 'running', 'waiting_input')
  ORDER BY thread_id, id;
 
--- name: RunsActiveByMessage :many
+-- name: RunsByMessage :many
+-- One per agent at most.
 SELECT * FROM runs
- WHERE trigger_message_id = sqlc.arg(message_id) AND state IN ('queued', 'running', 'waiting_input')
-   AND trigger_kind IN ('message', 'followup', 'chain')
+ WHERE trigger_message_id = sqlc.arg(message_id) AND trigger_kind IN ('message', 'followup', 'chain')
  ORDER BY id;
 
 -- name: RunsActiveByAgent :many

@@ -535,72 +535,6 @@ func (q *Queries) RunsActiveByChannels(ctx context.Context, channels []ids.ID, a
 	return items, nil
 }
 
-const runsActiveByMessage = `-- name: RunsActiveByMessage :many
-SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_message_id, triggered_by, parent_run_id, root_run_id, chain_depth, chain, billing_mode, state, end_reason, doc_version, agent_doc_version, title, status_line, document, output_text, output_length, output_message_id, anchor_message_id, model, followups_pending, followup_mode, queued_at, delivered_at, started_at, last_activity_at, stall_warned_at, ended_at, cancel_requested_at, cancel_requested_by, cancel_reason, error_code, error_message FROM runs
- WHERE trigger_message_id = $1 AND state IN ('queued', 'running', 'waiting_input')
-   AND trigger_kind IN ('message', 'followup', 'chain')
- ORDER BY id
-`
-
-func (q *Queries) RunsActiveByMessage(ctx context.Context, messageID *ids.ID) ([]Run, error) {
-	rows, err := q.db.Query(ctx, runsActiveByMessage, messageID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Run{}
-	for rows.Next() {
-		var i Run
-		if err := rows.Scan(
-			&i.ID,
-			&i.AgentID,
-			&i.ThreadID,
-			&i.ChannelID,
-			&i.SpaceID,
-			&i.TriggerKind,
-			&i.TriggerMessageID,
-			&i.TriggeredBy,
-			&i.ParentRunID,
-			&i.RootRunID,
-			&i.ChainDepth,
-			&i.Chain,
-			&i.BillingMode,
-			&i.State,
-			&i.EndReason,
-			&i.DocVersion,
-			&i.AgentDocVersion,
-			&i.Title,
-			&i.StatusLine,
-			&i.Document,
-			&i.OutputText,
-			&i.OutputLength,
-			&i.OutputMessageID,
-			&i.AnchorMessageID,
-			&i.Model,
-			&i.FollowupsPending,
-			&i.FollowupMode,
-			&i.QueuedAt,
-			&i.DeliveredAt,
-			&i.StartedAt,
-			&i.LastActivityAt,
-			&i.StallWarnedAt,
-			&i.EndedAt,
-			&i.CancelRequestedAt,
-			&i.CancelRequestedBy,
-			&i.CancelReason,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const runsActiveByPrincipals = `-- name: RunsActiveByPrincipals :many
 SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_message_id, triggered_by, parent_run_id, root_run_id, chain_depth, chain, billing_mode, state, end_reason, doc_version, agent_doc_version, title, status_line, document, output_text, output_length, output_message_id, anchor_message_id, model, followups_pending, followup_mode, queued_at, delivered_at, started_at, last_activity_at, stall_warned_at, ended_at, cancel_requested_at, cancel_requested_by, cancel_reason, error_code, error_message FROM runs
  WHERE state IN ('queued', 'running', 'waiting_input')
@@ -740,6 +674,72 @@ SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_mess
 
 func (q *Queries) RunsActiveChildren(ctx context.Context, parentRunID *ids.ID) ([]Run, error) {
 	rows, err := q.db.Query(ctx, runsActiveChildren, parentRunID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Run{}
+	for rows.Next() {
+		var i Run
+		if err := rows.Scan(
+			&i.ID,
+			&i.AgentID,
+			&i.ThreadID,
+			&i.ChannelID,
+			&i.SpaceID,
+			&i.TriggerKind,
+			&i.TriggerMessageID,
+			&i.TriggeredBy,
+			&i.ParentRunID,
+			&i.RootRunID,
+			&i.ChainDepth,
+			&i.Chain,
+			&i.BillingMode,
+			&i.State,
+			&i.EndReason,
+			&i.DocVersion,
+			&i.AgentDocVersion,
+			&i.Title,
+			&i.StatusLine,
+			&i.Document,
+			&i.OutputText,
+			&i.OutputLength,
+			&i.OutputMessageID,
+			&i.AnchorMessageID,
+			&i.Model,
+			&i.FollowupsPending,
+			&i.FollowupMode,
+			&i.QueuedAt,
+			&i.DeliveredAt,
+			&i.StartedAt,
+			&i.LastActivityAt,
+			&i.StallWarnedAt,
+			&i.EndedAt,
+			&i.CancelRequestedAt,
+			&i.CancelRequestedBy,
+			&i.CancelReason,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const runsByMessage = `-- name: RunsByMessage :many
+SELECT id, agent_id, thread_id, channel_id, space_id, trigger_kind, trigger_message_id, triggered_by, parent_run_id, root_run_id, chain_depth, chain, billing_mode, state, end_reason, doc_version, agent_doc_version, title, status_line, document, output_text, output_length, output_message_id, anchor_message_id, model, followups_pending, followup_mode, queued_at, delivered_at, started_at, last_activity_at, stall_warned_at, ended_at, cancel_requested_at, cancel_requested_by, cancel_reason, error_code, error_message FROM runs
+ WHERE trigger_message_id = $1 AND trigger_kind IN ('message', 'followup', 'chain')
+ ORDER BY id
+`
+
+// One per agent at most.
+func (q *Queries) RunsByMessage(ctx context.Context, messageID *ids.ID) ([]Run, error) {
+	rows, err := q.db.Query(ctx, runsByMessage, messageID)
 	if err != nil {
 		return nil, err
 	}
