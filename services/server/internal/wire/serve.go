@@ -13,6 +13,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/contract"
 	identityhttp "github.com/OWNER/bothy/services/server/internal/identity/adapters/httpapi"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
 	"github.com/OWNER/bothy/services/server/internal/platform/buildinfo"
@@ -262,12 +263,22 @@ func (s *Server) buildRoutes(context.Context) error {
 		Config: s.config.HTTP, Log: s.log, Clock: s.clock, Telemetry: s.telemetry, Meter: s.meter, Limiter: s.limiter,
 		Authenticator: s.identity.authenticator, Units: s.units, Idempotency: s.sync.idempotency, Positions: s.sync.tail,
 		SetupComplete: func() (bool, error) { return s.instance.service.SetupComplete(context.Background()) },
+		RateKeys:      map[string]func(*http.Request, actor.Actor) string{"auth_session": bySession},
 		Pages:         pages, Observe: s.observe, Unproven: s.unproven, Inspect: s.inspect,
 	}, list)
 	if err != nil {
 		return err
 	}
 	return mount(s.chain, s.handlers(), identityhttp.ProofMiddleware(s.identity.proofs), s.gateway.handler)
+}
+
+// bySession keeps people behind one address apart; what carries no session is counted by the
+// address.
+func bySession(_ *http.Request, a actor.Actor) string {
+	if !a.IsSession() {
+		return ""
+	}
+	return a.SessionID.String()
 }
 
 func (s *Server) observe(o httpserver.Observation) {

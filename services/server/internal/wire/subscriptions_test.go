@@ -17,7 +17,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/platform/secrets"
 )
 
-var update = flag.Bool("update", false, "write the golden list of subscriptions anew")
+var update = flag.Bool("update", false, "write the golden files anew")
 
 const subscriptionsFile = "testdata/subscriptions.txt"
 

@@ -36,9 +36,6 @@ type Options struct {
 	Meter         otel.Meter
 	Limiter       *ratelimit.Limiter
 	Authenticator actor.Authenticator
-	// FreshNonce gives the nonce for the next proof of a client, empty while the one in the
-	// presented proof is fresh enough.
-	FreshNonce func(proof string) string
 	// Units and Idempotency together turn on the stage that stores answers.
 	Units       txn.UnitOfWork
 	Idempotency idempotency.Store

@@ -401,24 +401,6 @@ func TestAuthenticationHandsOverWhatWasPresented(t *testing.T) {
 	}
 }
 
-func TestAnAgedNonceIsReplacedAlongTheWay(t *testing.T) {
-	b := setup(t, func(o *Options, _ *Operation) {
-		o.FreshNonce = func(proof string) string { return "after-" + proof }
-	})
-	b.handle = func(w http.ResponseWriter, r *http.Request) {
-		if got := CredentialsFrom(r.Context()).Proof; got != r.Header.Get("DPoP") {
-			t.Errorf("proof %q", got)
-		}
-		WriteError(w, r, errs.NotFound())
-	}
-	if got := b.write("DPoP", "p1").Header().Get("DPoP-Nonce"); got != "after-p1" {
-		t.Errorf("%q", got)
-	}
-	if got := b.write().Header().Get("DPoP-Nonce"); got != "" {
-		t.Errorf("without a proof: %q", got)
-	}
-}
-
 func TestANonceReachesTheClientAsAHeader(t *testing.T) {
 	b := setup(t, nil)
 	b.auth.err = errs.New(errs.CodeUseDPoPNonce, "again").With("dpop_nonce", "n1")

@@ -118,11 +118,6 @@ func (c *Chain) authenticationStage(op *Operation, rest next) next {
 		x.actor = actor.Anonymous()
 		credentials := c.credentials(r)
 		x.credentials = credentials
-		if credentials.Proof != "" && c.options.FreshNonce != nil {
-			if nonce := c.options.FreshNonce(credentials.Proof); nonce != "" {
-				w.Header().Set("DPoP-Nonce", nonce)
-			}
-		}
 		if credentials.Present() {
 			a, err := c.authenticate(x, r, credentials)
 			if err != nil {
