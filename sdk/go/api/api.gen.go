@@ -3867,12 +3867,6 @@ type UpdateSelfParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// SetPasswordParams defines parameters for SetPassword.
-type SetPasswordParams struct {
-	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
 // ListSessionsParams defines parameters for ListSessions.
 type ListSessionsParams struct {
 	// Limit Most items of a page.

@@ -4808,10 +4808,7 @@ export interface operations {
     setPassword: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
