@@ -157,6 +157,7 @@ build: build-web ## Build the program with the web client inside
 	@test -d $(SERVER)/cmd/bothy || { echo "build: there is no $(SERVER)/cmd/bothy" >&2; exit 1; }
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -C $(SERVER) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/bothy
+	CGO_ENABLED=0 go build -C services/agent -trimpath -o $(BIN)/bothy-agent .
 
 run: $(POSTGRES) build ## Build everything, start an instance with its own PostgreSQL, print its address
 	@exec $(BIN)/bothy dev up

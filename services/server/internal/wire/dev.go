@@ -244,7 +244,7 @@ func (d *devUp) agentConfig() (string, error) {
 		}
 	}
 	name := filepath.Join(folder, "agent.yaml")
-	text := fmt.Sprintf("server: http://localhost:%s\ntoken_file: %s\nstate_dir: %s\nbilling_mode: local\ndriver:\n  kind: echo\n",
+	text := fmt.Sprintf("server:\n  url: http://localhost:%s\n  token_file: %s\npolicy:\n  billing_mode: local\n  tool_class: chat\nstate_dir: %s\ndriver:\n  kind: echo\n",
 		port(d.options.Listen), token, filepath.Join(folder, "state"))
 	return name, os.WriteFile(name, []byte(text), 0o600)
 }
