@@ -85,7 +85,7 @@ func newWorld(t testing.TB, opts ...pgtest.Option) *world {
 		"builder": {ID: w.agent, Kind: actor.KindAgent, Status: identity.StatusActive, Handle: "builder", DisplayName: "Builder"},
 		"gone":    {ID: ids.New(), Kind: actor.KindPerson, Status: identity.StatusDisabled, Handle: "gone", DisplayName: "Gone"},
 	}}
-	appender := syncapp.NewAppender(syncapp.AppendConfig{MaxEventsPerUnit: 1000, MaxPayloadBytes: 1 << 20},
+	appender := syncapp.NewAppender(syncapp.AppendConfig{MaxEventsPerUnit: 1000, MaxPayloadBytes: 262144},
 		counters{instancepg.New(w.db.DB)}, syncpg.NewEvents(w.db.DB), authz.DecidedVersion)
 	w.registry.SetHooks(txn.Hooks{Log: appender.NumberEvents})
 	txn.Subscribe(w.registry, w.posted.OnMessagePosted)
