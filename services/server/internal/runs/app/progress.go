@@ -136,6 +136,8 @@ type Update struct {
 	Append      []domain.Append
 	// Consumed are follow-ups that the agent has taken up.
 	Consumed []ids.ID
+	// Size is that of the whole request in bytes.
+	Size int
 }
 
 // UpdateResult is what an agent learns from an update.
@@ -149,6 +151,9 @@ type UpdateResult struct {
 
 // Update applies progress. It costs one small row: no durable event tells of a token.
 func (s *Service) Update(ctx context.Context, id ids.ID, in Update) (UpdateResult, error) {
+	if in.Size > s.config.PatchBytes {
+		return UpdateResult{}, errs.New(errs.CodePayloadTooLarge, "Send the progress in several updates.").With("limit", s.config.PatchBytes)
+	}
 	var (
 		r       domain.Run
 		work    domain.Work

@@ -37,8 +37,9 @@ func (u *Updates) Update(ctx context.Context, body json.RawMessage) (json.RawMes
 		return nil, err
 	}
 	who.ActingFor = &acting
-	update := rest.UpdateRunRequest{BaseVersion: frame.BaseVersion, Patch: frame.Patch, Append: frame.Append, Consumed: frame.Consumed}
-	result, err := u.service.Update(actor.With(ctx, who), frame.RunID, fromUpdate(update))
+	update := fromUpdate(rest.UpdateRunRequest{BaseVersion: frame.BaseVersion, Patch: frame.Patch, Append: frame.Append, Consumed: frame.Consumed})
+	update.Size = len(body) - len(frame.InvocationToken)
+	result, err := u.service.Update(actor.With(ctx, who), frame.RunID, update)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -81,7 +82,13 @@ func (h *Handlers) StartRun(ctx context.Context, r rest.StartRunRequestObject) (
 
 // UpdateRun implements the operation updateRun.
 func (h *Handlers) UpdateRun(ctx context.Context, r rest.UpdateRunRequestObject) (rest.UpdateRunResponseObject, error) {
-	result, err := h.service.Update(ctx, r.RunID, fromUpdate(*r.Body))
+	raw, err := json.Marshal(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("measure the update: %w", err)
+	}
+	update := fromUpdate(*r.Body)
+	update.Size = len(raw)
+	result, err := h.service.Update(ctx, r.RunID, update)
 	if err != nil {
 		return nil, err
 	}

@@ -463,6 +463,9 @@ func TestTheGatewayTakesProgressWithTheTokenInTheFrame(t *testing.T) {
 	if err := contract.Value("RunUpdateResult", raw); err != nil {
 		t.Errorf("%v", describe(err))
 	}
+	if _, err := w.updates.Update(w.asAgent(w.agent), body(d.Token, `,"patch":{"output":{"text":"`+strings.Repeat("x", 1<<16)+`"}}`)); !errs.Is(err, errs.CodePayloadTooLarge) {
+		t.Errorf("too much at once: %v", err)
+	}
 	if _, err := w.updates.Update(w.asAgent(w.agent), body("nothing", "")); !errs.Is(err, errs.CodeUnauthenticated) {
 		t.Errorf("without a token: %v", err)
 	}
