@@ -191,6 +191,9 @@ func (c *Client) once(t testing.TB, q call) *Response {
 	return r
 }
 
+// signsIn are the operations that take the proof of a key alone.
+var signsIn = map[string]bool{"beginLogin": true, "completeLogin": true, "refreshToken": true}
+
 func (c *Client) credentials(t testing.TB, q call, address string) http.Header {
 	t.Helper()
 	h := http.Header{}
@@ -201,6 +204,9 @@ func (c *Client) credentials(t testing.TB, q call, address string) http.Header {
 		return h
 	}
 	access := c.Access()
+	if signsIn[q.operation] {
+		access = ""
+	}
 	claims := identitytest.Claims{Method: q.method, URL: address, Nonce: c.get(&c.nonce), AccessToken: access, IssuedAt: c.Server.Clock.Now()}
 	h.Set("DPoP", c.DeviceKey.Proof(t, claims))
 	if access != "" {

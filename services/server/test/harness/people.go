@@ -75,9 +75,7 @@ func (c *Client) Login(t testing.TB) *Client {
 // Renew exchanges the refresh token.
 func (c *Client) Renew(t testing.TB) *Response {
 	t.Helper()
-	token := c.Refresh()
-	c.set(&c.access, "")
-	r := c.Call(t, "refreshToken", Body{"refresh_token": token})
+	r := c.Call(t, "refreshToken", Body{"refresh_token": c.Refresh()})
 	if r.Status == 200 {
 		c.adopt(r)
 	}
