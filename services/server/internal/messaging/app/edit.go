@@ -88,6 +88,9 @@ func (s *Messages) locked(ctx context.Context, id ids.ID) (domain.Message, error
 
 func (s *Messages) mayEdit(ctx context.Context, m domain.Message, version int64) error {
 	switch {
+	case m.Kind == messaging.KindMessage && m.AuthorID != actor.From(ctx).ID:
+		// Not even who keeps order in a place puts words into another's mouth.
+		return errs.Forbidden("not_author")
 	case m.Deleted != nil:
 		return errDeleted()
 	case m.Kind != messaging.KindMessage:
