@@ -5,11 +5,10 @@ import { defineConfig } from "vite";
 
 const api = process.env.BOTHY_API ?? "http://localhost:8080";
 
-/**
- * Entry documents of the client. The console gets a document of its own below /console/ as soon as it has a first
- * page; both share chunks.
- */
-const inputs = { main: fileURLToPath(new URL("./index.html", import.meta.url)) };
+const page = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Entry documents: the chat at `/` and the console at `/console/`. Both share chunks. */
+const inputs = { main: page("./index.html"), console: page("./console/index.html") };
 
 export default defineConfig({
   plugins: [react()],

@@ -24,6 +24,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   engine: ["api", "auth", "store"],
   client: ["api", "auth", "engine", "store", "ui"],
   features: ["api", "auth", "client", "engine", "store", "text", "ui"],
+  console: ["ui"],
   app: ["api", "auth", "client", "engine", "features", "store", "text", "ui"],
 };
 

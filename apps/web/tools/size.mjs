@@ -9,7 +9,7 @@ import { brotliCompressSync, constants } from "node:zlib";
 
 const dist = process.argv[2] ?? fileURLToPath(new URL("../dist", import.meta.url));
 const budget = JSON.parse(readFileSync(fileURLToPath(new URL("size-budget.json", import.meta.url)), "utf8"));
-const manifest = JSON.parse(readFileSync(join(dist, ".vite", "manifest.json"), "utf8"));
+const manifest = JSON.parse(readFileSync(fileURLToPath(new URL("../.build/manifest.json", import.meta.url)), "utf8"));
 
 const brotli = (file) =>
   brotliCompressSync(readFileSync(join(dist, file)), { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }).length /

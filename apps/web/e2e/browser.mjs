@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+// @ts-check
 import { AxeBuilder } from "@axe-core/playwright";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { chromium } from "playwright-core";
 
-/** Address of the running server, given as BASE_URL. */
-export const baseUrl = process.env.SERVER_URL ?? "";
+/**
+ * @typedef {object} Visitor a browser of one person, with everything that went wrong in it
+ * @property {import("playwright-core").BrowserContext} context
+ * @property {import("playwright-core").Page} page
+ * @property {string[]} faults uncaught errors and violations of the content security policy
+ */
 
 /** Starts the Chromium of this machine. */
-export function launch(): Promise<Browser> {
+export function launch() {
   return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    executablePath: process.env.BOTHY_CHROMIUM || "/usr/bin/chromium",
     headless: true,
     args: [
       "--no-sandbox",
@@ -21,23 +26,21 @@ export function launch(): Promise<Browser> {
   });
 }
 
-/** A browser of one person, with everything that went wrong in it. */
-export interface Visitor {
-  readonly context: BrowserContext;
-  readonly page: Page;
-  /** Uncaught errors and violations of the content security policy. */
-  readonly faults: string[];
-}
-
-/** Opens an isolated browser profile. */
-export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visitor> {
+/**
+ * Opens an isolated browser profile.
+ * @param {import("playwright-core").Browser} browser
+ * @param {import("playwright-core").BrowserContextOptions} [options]
+ * @returns {Promise<Visitor>}
+ */
+export async function visit(browser, options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
     colorScheme: "light",
     ...options,
   });
   const page = await context.newPage();
-  const faults: string[] = [];
+  /** @type {string[]} */
+  const faults = [];
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (message) => {
     if (/Content Security Policy|TrustedHTML|TrustedScript/.test(message.text())) faults.push(message.text());
@@ -45,25 +48,27 @@ export async function visit(browser: Browser, options: BrowserContextOptions = {
   return { context, page, faults };
 }
 
-/** Signs in with handle and password. */
-export async function signIn(page: Page, handle: string, password: string): Promise<void> {
-  await page.goto(baseUrl);
+/**
+ * Signs in with handle and password.
+ * @param {import("playwright-core").Page} page
+ * @param {string} address
+ * @param {string} handle
+ * @param {string} password
+ */
+export async function signIn(page, address, handle, password) {
+  await page.goto(address);
   await page.getByLabel("Handle or e-mail").fill(handle);
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("navigation", { name: "Places" }).waitFor();
 }
 
-/** Redeems a one-time link and sets a password. */
-export async function enroll(page: Page, link: string, password: string): Promise<void> {
-  await page.goto(link);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: /Take the keys|Come in/ }).click();
-  await page.getByRole("navigation", { name: "Places" }).waitFor();
-}
-
-/** Writes a message into the place on the screen. */
-export async function write(page: Page, text: string): Promise<void> {
+/**
+ * Writes a message into the place on the screen.
+ * @param {import("playwright-core").Page} page
+ * @param {string} text
+ */
+export async function write(page, text) {
   const field = page.getByRole("main").getByRole("combobox");
   await field.fill(text);
   // The list of names is open behind a mention; the first key closes it.
@@ -71,8 +76,11 @@ export async function write(page: Page, text: string): Promise<void> {
   await field.press("Enter");
 }
 
-/** Faults of accessibility on the screen, as short lines. */
-export async function axeFaults(page: Page): Promise<string[]> {
+/**
+ * Faults of accessibility on the screen, as short lines.
+ * @param {import("playwright-core").Page} page
+ */
+export async function axeFaults(page) {
   const { violations } = await new AxeBuilder({ page })
     .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
     .analyze();
