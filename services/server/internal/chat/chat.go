@@ -79,6 +79,13 @@ type Structure interface {
 	OperatorChannels(ctx context.Context, agent ids.ID) ([]ids.ID, error)
 }
 
+// ChannelNames finds channels by what people call them. It does not authorize.
+type ChannelNames interface {
+	// ChannelsNamed gives the channels of a space that are not archived, by lower-cased name;
+	// unknown names are left out.
+	ChannelsNamed(ctx context.Context, space ids.ID, names []string) (map[string]ids.ID, error)
+}
+
 // NewThread describes a side thread to be created with its first message.
 type NewThread struct {
 	ID              ids.ID

@@ -123,6 +123,8 @@ type ChannelRepository interface {
 	// Get reads a channel without its skills.
 	Get(ctx context.Context, id ids.ID) (domain.Channel, error)
 	In(ctx context.Context, list []ids.ID) ([]domain.Channel, error)
+	// Named finds channels of a space that are not archived, by lower-cased name.
+	Named(ctx context.Context, space ids.ID, names []string) (map[string]ids.ID, error)
 	Siblings(ctx context.Context, space ids.ID) ([]domain.Sibling, error)
 	// Insert and Update fail with conflict (name_taken).
 	Insert(ctx context.Context, c domain.Channel) error

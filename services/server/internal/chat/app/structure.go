@@ -13,13 +13,16 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
-// Structure implements chat.Structure.
+// Structure implements chat.Structure and chat.ChannelNames.
 type Structure struct{ channels ChannelRepository }
 
 // NewStructure makes the port.
 func NewStructure(channels ChannelRepository) *Structure { return &Structure{channels} }
 
-var _ chat.Structure = (*Structure)(nil)
+var (
+	_ chat.Structure    = (*Structure)(nil)
+	_ chat.ChannelNames = (*Structure)(nil)
+)
 
 // Channel implements chat.Structure.
 func (s *Structure) Channel(ctx context.Context, id ids.ID) (chat.Channel, error) {
@@ -43,6 +46,11 @@ func (s *Structure) Channels(ctx context.Context, list []ids.ID) (map[ids.ID]cha
 // OperatorChannels implements chat.Structure.
 func (s *Structure) OperatorChannels(ctx context.Context, agent ids.ID) ([]ids.ID, error) {
 	return s.channels.OfOperator(ctx, agent)
+}
+
+// ChannelsNamed implements chat.ChannelNames.
+func (s *Structure) ChannelsNamed(ctx context.Context, space ids.ID, names []string) (map[string]ids.ID, error) {
+	return s.channels.Named(ctx, space, names)
 }
 
 // RightsSource implements authz.StructureSource: where things lie, for decisions.

@@ -42,13 +42,19 @@ type Deps struct {
 	Redactor    eventlog.Redactor
 	Directory   identity.Directory
 	Places      chat.Places
-	Structure   chat.Structure
+	Structure   Structure
 	Threads     chat.Threads
 	ThreadReads chat.ThreadReads
 	Messages    Repository
 	Parser      domain.Parser
 	Payloads    Payloads
 	Clock       clock.Clock
+}
+
+// Structure finds channels, by ID and by what people call them.
+type Structure interface {
+	chat.Structure
+	chat.ChannelNames
 }
 
 // Payloads gives the form of the contract, for answers and events alike.

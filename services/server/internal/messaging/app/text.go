@@ -33,6 +33,9 @@ func (s *Messages) understand(ctx context.Context, author ids.ID, content string
 	if err != nil {
 		return domain.Text{}, err
 	}
+	if known.Channels, err = s.channels(ctx, doc, where); err != nil {
+		return domain.Text{}, err
+	}
 	known.Broadcast, known.Refusal, err = s.mayBroadcast(ctx, doc, author, where)
 	if err != nil {
 		return domain.Text{}, err
@@ -70,6 +73,33 @@ func (s *Messages) names(ctx context.Context, doc domain.Document) (domain.Known
 		}
 	}
 	return known, nil
+}
+
+// channels finds the channels that a document names and the author may read: those of the
+// space it is written in.
+func (s *Messages) channels(ctx context.Context, doc domain.Document, where ids.ID) (map[string]ids.ID, error) {
+	names := doc.ChannelNames()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	here, err := s.Structure.Channel(ctx, where)
+	if err != nil || here.SpaceID.IsZero() {
+		return nil, err
+	}
+	found, err := s.Structure.ChannelsNamed(ctx, here.SpaceID, names)
+	if err != nil {
+		return nil, fmt.Errorf("look up channels: %w", err)
+	}
+	for name, id := range found {
+		readable, err := s.Authorizer.Allowed(ctx, authorize.ActionChannelRead, authorize.Channel(id))
+		if err != nil {
+			return nil, fmt.Errorf("ask for the channel %s: %w", id, err)
+		}
+		if !readable {
+			delete(found, name)
+		}
+	}
+	return found, nil
 }
 
 func target(p identity.Principal) domain.Target {

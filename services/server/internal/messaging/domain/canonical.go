@@ -82,6 +82,8 @@ type Target struct {
 type Known struct {
 	Handles    map[string]Target
 	Principals map[ids.ID]Target
+	// Channels are those the author may read, by lower-cased name.
+	Channels map[string]ids.ID
 	// Broadcast says that the author may call many people at once; otherwise Refusal is the
 	// code of the warning.
 	Broadcast bool
@@ -151,6 +153,8 @@ func (c *canonicaliser) ref(i int, r Ref) {
 	switch r.Kind {
 	case RefTyped:
 		c.typed(i, r)
+	case RefTypedChannel:
+		c.typedChannel(r)
 	case RefPrincipal:
 		t, ok := c.known.Principals[r.ID]
 		switch {
@@ -202,6 +206,22 @@ func (c *canonicaliser) typed(i int, r Ref) {
 		}
 	}
 	c.warn(Warning{Code: WarnUnknown, Kind: string(RefPrincipal), Label: r.Name})
+}
+
+// typedChannel looks for the longest name of a channel that exists; without one the text
+// stays, since # begins many other things. Its label is what was typed, so that nobody reads
+// the name of a channel in a text who may not read the channel.
+func (c *canonicaliser) typedChannel(r Ref) {
+	if r.Quoted {
+		return
+	}
+	for _, name := range handles(r.Name) {
+		if id, ok := c.known.Channels[name]; ok {
+			c.replace(r.Start, r.Start+1+len(name), "<#"+id.String()+">")
+			c.text.Links.ChannelIDs = linked(c.text.Links.ChannelIDs, id)
+			return
+		}
+	}
 }
 
 // tail keeps what stood behind the handle: the punctuation that was not part of it.

@@ -21,16 +21,18 @@ const (
 // RefKind is what a place in a content refers to.
 type RefKind string
 
-// The kinds of references. Typed is a name as a person writes it; the others stand in the
-// canonical text already. Group and ChannelRef name a group and a channel by ID.
+// The kinds of references. Typed and TypedChannel are names as a person writes them, with @
+// and #; the others stand in the canonical text already. Group and ChannelRef name a group
+// and a channel by ID.
 const (
-	RefTyped      RefKind = "typed"
-	RefPrincipal  RefKind = "principal"
-	RefGroup      RefKind = "group"
-	RefHere       RefKind = "here"
-	RefChannel    RefKind = "channel"
-	RefThread     RefKind = "thread"
-	RefChannelRef RefKind = "channel_ref"
+	RefTyped        RefKind = "typed"
+	RefTypedChannel RefKind = "typed_channel"
+	RefPrincipal    RefKind = "principal"
+	RefGroup        RefKind = "group"
+	RefHere         RefKind = "here"
+	RefChannel      RefKind = "channel"
+	RefThread       RefKind = "thread"
+	RefChannelRef   RefKind = "channel_ref"
 )
 
 // Ref is a place in a content that refers to somebody or something.
@@ -38,7 +40,7 @@ type Ref struct {
 	Kind RefKind
 	// Start and End bound it in the source, in bytes.
 	Start, End int
-	// Name is what was typed, for RefTyped: the longest run that could be a handle.
+	// Name is what was typed, for typed kinds: the longest run that could be a handle.
 	Name string
 	// ID is set for principals, groups and channels.
 	ID     ids.ID
@@ -102,15 +104,20 @@ func handles(name string) []string {
 }
 
 // Handles lists the handles to look up, without duplicates.
-func (d Document) Handles() []string {
+func (d Document) Handles() []string { return d.typed(RefTyped, reserved) }
+
+// ChannelNames lists the names of channels to look up, without duplicates.
+func (d Document) ChannelNames() []string { return d.typed(RefTypedChannel, nil) }
+
+func (d Document) typed(kind RefKind, except map[string]RefKind) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, r := range d.Refs {
-		if r.Kind != RefTyped || r.Quoted {
+		if r.Kind != kind || r.Quoted {
 			continue
 		}
 		for _, h := range handles(r.Name) {
-			if _, many := reserved[h]; !many && !seen[h] {
+			if _, many := except[h]; !many && !seen[h] {
 				seen[h] = true
 				out = append(out, h)
 			}

@@ -56,6 +56,16 @@ func (r *Channels) In(ctx context.Context, list []ids.ID) ([]domain.Channel, err
 	return out, err
 }
 
+// Named implements app.ChannelRepository.
+func (r *Channels) Named(ctx context.Context, space ids.ID, names []string) (map[string]ids.ID, error) {
+	rows, err := r.read(ctx).ChannelsNamed(ctx, &space, names)
+	out := make(map[string]ids.ID, len(rows))
+	for _, row := range rows {
+		out[row.Name] = row.ID
+	}
+	return out, err
+}
+
 // Siblings implements app.ChannelRepository.
 func (r *Channels) Siblings(ctx context.Context, space ids.ID) ([]domain.Sibling, error) {
 	rows, err := r.read(ctx).ChannelSiblings(ctx, &space)

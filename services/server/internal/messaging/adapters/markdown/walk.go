@@ -291,9 +291,9 @@ func (w *walker) scan(r run, s state) {
 			escaped = false
 		case c == '\\':
 			escaped = true
-		case c == '@' && !s.linked && (i == r.start && r.marked || opens(src, i) && !(i == r.start && r.named)):
+		case (c == '@' || c == '#') && !s.linked && (i == r.start && r.marked || opens(src, i) && !(i == r.start && r.named)):
 			ref, ok := typedName(src, i)
-			if !ok {
+			if !ok || c == '#' && i > 0 && src[i-1] == '&' { // A character reference like &#65;.
 				continue
 			}
 			w.text(visible(src[from:i]), s)
@@ -313,11 +313,14 @@ func opens(src []byte, i int) bool {
 // isWord reports whether a character is a letter or digit of any script.
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// typedName reads @name or @_name at i.
+// typedName reads @name, @_name or #name at i.
 func typedName(src []byte, i int) (domain.Ref, bool) {
 	ref := domain.Ref{Kind: domain.RefTyped, Start: i}
+	if src[i] == '#' {
+		ref.Kind = domain.RefTypedChannel
+	}
 	i++
-	if i+1 < len(src) && src[i] == '_' && isNameStart(src[i+1]) {
+	if ref.Kind == domain.RefTyped && i+1 < len(src) && src[i] == '_' && isNameStart(src[i+1]) {
 		ref.Silent = true
 		i++
 	}

@@ -249,6 +249,20 @@ func TestWarningsGoToTheAuthor(t *testing.T) {
 	}
 }
 
+func TestChannelsOfTheSpaceAreNamedByID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := w.newChannel(w.channel.SpaceID, "Plans")
+	m := w.send(w.anna, "see #plans.")
+	if want := "see <#" + other.ID.String() + ">."; m.Content != want || !slices.Equal(m.Links.ChannelIDs, []ids.ID{other.ID}) || m.Plain != "see #plans." {
+		t.Errorf("%+v", m)
+	}
+	w.rules.deny(authorize.ActionChannelRead, errs.NotFound())
+	if m := w.send(w.anna, "see #plans."); m.Content != "see #plans." || len(m.Links.ChannelIDs) != 0 {
+		t.Errorf("a hidden channel: %+v", m)
+	}
+}
+
 func TestBroadcastsNeedTheRightAndHaveALimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

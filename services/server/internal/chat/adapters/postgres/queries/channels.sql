@@ -25,6 +25,11 @@ SELECT sqlc.embed(c), s.operator_agent_id AS space_operator_id, coalesce(s.archi
   FROM channels c LEFT JOIN spaces s ON s.id = c.space_id
  WHERE c.id = ANY(@list::uuid[]);
 
+-- name: ChannelsNamed :many
+-- Finds channels of a space by their lower-cased names, by channels_name_key.
+SELECT id, lower(name)::text AS name FROM channels
+ WHERE space_id = @space_id AND lower(name) = ANY(@names::text[]) AND archived_at IS NULL;
+
 -- name: ChannelSiblings :many
 -- Gives the order of the channels of a space, by channels_space.
 SELECT id, ck, (archived_at IS NOT NULL)::bool AS archived FROM channels WHERE space_id = @space_id ORDER BY ck, id;

@@ -441,6 +441,37 @@ func (q *Queries) ChannelsIn(ctx context.Context, list []ids.ID) ([]ChannelsInRo
 	return items, nil
 }
 
+const channelsNamed = `-- name: ChannelsNamed :many
+SELECT id, lower(name)::text AS name FROM channels
+ WHERE space_id = $1 AND lower(name) = ANY($2::text[]) AND archived_at IS NULL
+`
+
+type ChannelsNamedRow struct {
+	ID   ids.ID
+	Name string
+}
+
+// Finds channels of a space by their lower-cased names, by channels_name_key.
+func (q *Queries) ChannelsNamed(ctx context.Context, spaceID *ids.ID, names []string) ([]ChannelsNamedRow, error) {
+	rows, err := q.db.Query(ctx, channelsNamed, spaceID, names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ChannelsNamedRow{}
+	for rows.Next() {
+		var i ChannelsNamedRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const channelsOfOperator = `-- name: ChannelsOfOperator :many
 SELECT c.id FROM channels c WHERE c.operator_agent_id = $1 AND c.operator_mode = 'own'
 UNION
