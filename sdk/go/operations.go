@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/OWNER/bothy/sdk/go/api"
 )
@@ -208,6 +209,14 @@ func (c *Client) MarkThreadUnread(ctx context.Context, threadID string, fromThre
 // Snapshot is one page of the caller's whole structure. Follow events from the head_seq of the first page.
 func (c *Client) Snapshot(ctx context.Context, cursor string) (*api.Snapshot, error) {
 	return get[api.Snapshot](ctx, c, "/sync/snapshot", Page{Cursor: cursor}.query())
+}
+
+// SnapshotOf is one page of a part of the structure, after access to it was gained. Targets are written as "instance",
+// "space:<id>" or "channel:<id>". Above its page_seq, events of the targets apply.
+func (c *Client) SnapshotOf(ctx context.Context, cursor string, targets ...string) (*api.Snapshot, error) {
+	q := Page{Cursor: cursor}.query()
+	q.Set("targets", strings.Join(targets, ","))
+	return get[api.Snapshot](ctx, c, "/sync/snapshot", q)
 }
 
 // Events reads the log behind a position, for clients without a WebSocket.

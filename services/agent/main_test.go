@@ -126,7 +126,7 @@ func TestEchoSaysTheOrderBack(t *testing.T) {
 	f := b.Followup(id, "are you there")
 	b.Wait("the follow-up", func() bool { return len(b.State(id).Consumed) == 1 })
 	b.Cancel(id)
-	if r = b.WaitState(id, api.RunStateCancelled); r.Output.Text != "sleep\n\nare you there" || r.Consumed[0] != f {
+	if r = b.WaitState(id, api.RunStateCancelled); r.Output.Text != "sleep 600\n\nare you there" || r.Consumed[0] != f {
 		t.Errorf("%q", r.Output.Text)
 	}
 }
@@ -138,7 +138,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	first := b.program()
 	thread := b.Thread()
 	sleeping := b.Invoke(thread, "sleep 600 and wake")
-	b.Wait("text", func() bool { return b.State(sleeping).Output.Text == "sleep" })
+	b.Wait("text", func() bool { return b.State(sleeping).Output.Text == "sleep 600" })
 	waiting, elsewhere := b.Invoke(thread, "after it"), b.Invoke(b.Thread(), "beside it")
 	b.Wait("all acknowledged", func() bool { return b.Acked() >= 5 })
 	kill(t, first)
@@ -146,7 +146,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	later := b.Invoke(thread, "while it was away")
 	b.program()
 	r := b.WaitState(sleeping, api.RunStateFailed)
-	if *r.ErrorCode != "interrupted" || r.Output.Text != "sleep" || r.Starts != 1 || r.Finishes != 1 {
+	if *r.ErrorCode != "interrupted" || r.Output.Text != "sleep 600" || r.Starts != 1 || r.Finishes != 1 {
 		t.Errorf("%s with %q, %d starts, %d ends", *r.ErrorCode, r.Output.Text, r.Starts, r.Finishes)
 	}
 	for id, want := range map[string]string{waiting: "after it", elsewhere: "beside it", later: "while it was away"} {

@@ -58,10 +58,9 @@ func (e *echo) say(ctx context.Context, run *agent.Run, text string) error {
 		switch strings.ToLower(strings.Trim(words[i], ".,!?")) {
 		case "fail":
 			return errAskedToFail
-		case "sleep":
-			if i+1 < len(words) {
-				wait += seconds(words[i+1])
-			}
+		}
+		if i > 0 && strings.EqualFold(words[i-1], "sleep") {
+			wait += seconds(words[i])
 		}
 		if err := e.wait(ctx, run, wait); err != nil {
 			return err
