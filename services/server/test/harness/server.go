@@ -179,6 +179,9 @@ func (s *Server) run(t testing.TB) {
 	go func() { s.done <- server.Run(context.Background(), s.signals) }()
 	select {
 	case <-ready:
+		for _, kind := range server.JobKinds() {
+			s.watch.book.Registered(kind)
+		}
 	case code := <-s.done:
 		t.Fatalf("harness: the server ended with %d:\n%s", code, s.logText())
 	case <-time.After(2 * Patience):
