@@ -83,7 +83,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse names what keeps a request from being upgraded.
 func (h *Handler) refuse(r *http.Request) error {
 	if !offers(r.Header, subprotocol) {
-		return errs.New(errs.CodeMalformedRequest, "Upgrade to a WebSocket with the subprotocol bothy.v1.")
+		return errs.Invalid("header:Sec-WebSocket-Protocol", "required", "Upgrade to a WebSocket with the subprotocol bothy.v1.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.config.Origins, origin) {
 		return errs.Forbidden("origin")
