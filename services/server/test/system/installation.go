@@ -167,6 +167,9 @@ func (i *Installation) Close(ctx context.Context) error {
 	return i.cluster.Stop(ctx)
 }
 
+// ConfigFile is the configuration, for running the server in another way.
+func (i *Installation) ConfigFile() string { return i.file }
+
 // DataDir is the folder of the embedded cluster.
 func (i *Installation) DataDir() string { return i.path("postgres") }
 
