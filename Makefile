@@ -18,6 +18,8 @@ LDFLAGS := -X github.com/OWNER/bothy/services/server/internal/platform/buildinfo
 export GORACE := atexit_sleep_ms=0
 export GOFLAGS ?= -buildvcs=false
 export GOTOOLCHAIN ?= local
+# Each module is built by its own go.mod; go.work only spares a developer's editor the choice between them.
+export GOWORK := off
 
 # Every Go module with tests. The tools are pinned in modules of their own, so that the server's stays its own.
 GO_MODULES := $(patsubst %/go.mod,%,$(wildcard services/*/go.mod sdk/go/go.mod))
@@ -153,11 +155,11 @@ build-web: $(WEB)
 	@mkdir -p $(SERVER)/internal/platform/webassets/dist
 	@cp -R apps/web/dist/. $(SERVER)/internal/platform/webassets/dist/
 
-build: build-web ## Build the program with the web client inside
+build: build-web ## Build the server with the web client inside, and the adapter
 	@test -d $(SERVER)/cmd/bothy || { echo "build: there is no $(SERVER)/cmd/bothy" >&2; exit 1; }
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -C $(SERVER) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/bothy
-	CGO_ENABLED=0 go build -C services/agent -trimpath -o $(BIN)/bothy-agent .
+	CGO_ENABLED=0 go build -C services/agent -trimpath -ldflags '-X main.version=$(VERSION)' -o $(BIN)/bothy-agent .
 
 run: $(POSTGRES) build ## Build everything, start an instance with its own PostgreSQL, print its address
 	@exec $(BIN)/bothy dev up

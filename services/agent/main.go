@@ -24,7 +24,7 @@ import (
 )
 
 // version is set when the program is built.
-var version = "dev"
+var version string
 
 const (
 	exitOK = iota
@@ -102,12 +102,13 @@ func exitCode(err error) int {
 	return exitError
 }
 
+// programVersion is the version the build was told, else that of the module.
 func programVersion() string {
-	if version != "dev" {
+	if version != "" {
 		return version
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
-	return version
+	return "dev"
 }
