@@ -16,6 +16,12 @@ const (
 	maxFailedLinks = 250
 )
 
+// The parser underneath numbers these keys and allows it only while the program starts.
+var (
+	marksKey = parser.NewContextKey()
+	linksKey = parser.NewContextKey()
+)
+
 // bounded lets an inline parser work a number of times in a block.
 type bounded struct {
 	parser.InlineParser
@@ -31,13 +37,13 @@ type budget struct {
 }
 
 func boundedEmphasis() parser.InlineParser {
-	return &bounded{InlineParser: parser.NewEmphasisParser(), key: parser.NewContextKey(), max: maxMarks, spends: func(_ byte, n ast.Node) bool {
+	return &bounded{InlineParser: parser.NewEmphasisParser(), key: marksKey, max: maxMarks, spends: func(_ byte, n ast.Node) bool {
 		return n != nil
 	}}
 }
 
 func boundedLinks() parser.InlineParser {
-	return &bounded{InlineParser: parser.NewLinkParser(), key: parser.NewContextKey(), max: maxFailedLinks, spends: func(first byte, n ast.Node) bool {
+	return &bounded{InlineParser: parser.NewLinkParser(), key: linksKey, max: maxFailedLinks, spends: func(first byte, n ast.Node) bool {
 		return first == ']' && n == nil
 	}}
 }
