@@ -263,6 +263,9 @@ func (s *Server) take(ctx context.Context, c *socket, f frame) (code int, reason
 		s.broken("frame %s before identify", f.Op)
 		return 4003, "identify_timeout"
 	}
+	if err := complete(f); err != nil {
+		return wrong(err)
+	}
 	switch f.Op {
 	case "identify":
 		var d api.Identify
