@@ -80,6 +80,9 @@ func (s *Messages) Create(ctx context.Context, thread ids.ID, d Draft) (Written,
 		if err := s.Authorizer.Authorize(ctx, authorize.ActionMessageCreate, authorize.Thread(thread, place.Channel.ID)); err != nil {
 			return err
 		}
+		if err := s.withinRun(ctx, who, place); err != nil {
+			return err
+		}
 		n := d.message(who, thread, hash, text)
 		if n.reply, err = answered(reply, thread, d.ReplyToID); err != nil {
 			return err
@@ -150,6 +153,25 @@ func answered(t Target, thread, id ids.ID) (*domain.Reply, error) {
 		return nil, errs.Invalid("/reply_to_id", "unknown", "There is no such message in this thread.")
 	}
 	return &t.Reply, nil
+}
+
+// withinRun keeps an agent that works on an order to the thread of its run, and to side
+// threads of the same channel that the run has begun: there its answer was asked for.
+func (s *Messages) withinRun(ctx context.Context, who actor.Actor, place chat.Place) error {
+	order := who.ActingFor
+	if order == nil || order.ThreadID == place.Thread.ID {
+		return nil
+	}
+	if place.Channel.ID == order.ChannelID && place.Thread.Kind == chat.ThreadSide && place.Thread.CreatedBy == who.ID {
+		first, err := s.Messages.Window(ctx, place.Thread.ID, domain.Window{From: 1, To: 1})
+		if err != nil {
+			return fmt.Errorf("read how the thread began: %w", err)
+		}
+		if len(first) == 1 && first[0].RunID == order.RunID {
+			return nil
+		}
+	}
+	return errs.Forbidden("acting_for_limited")
 }
 
 // slowDown holds people back in channels with slow mode, except those who keep order there.

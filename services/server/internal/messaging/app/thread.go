@@ -46,9 +46,21 @@ func (s *Messages) CreateThread(ctx context.Context, n NewThread) (ThreadWritten
 		if done || err != nil {
 			return err
 		}
+		if who.ActingFor != nil && who.ActingFor.ChannelID != n.ChannelID {
+			return errs.Forbidden("acting_for_limited")
+		}
 		thread, created, err := s.openThread(ctx, who, n, text)
 		if err != nil {
 			return err
+		}
+		if !created {
+			place, err := s.Places.Place(ctx, thread)
+			if err != nil {
+				return err
+			}
+			if err := s.withinRun(ctx, who, place); err != nil {
+				return err
+			}
 		}
 		m, err := s.place(ctx, n.Message.message(who, thread, hash, text))
 		if err != nil {

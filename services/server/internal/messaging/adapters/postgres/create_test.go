@@ -371,6 +371,57 @@ func TestAnchorsAndAnswersOfRuns(t *testing.T) {
 	w.checkCounters()
 }
 
+// TestAnOrderIsAnsweredWhereItWasGiven holds an agent under an order to the thread of its run
+// and to side threads that the run began.
+func TestAnOrderIsAnsweredWhereItWasGiven(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := w.newChannel(w.channel.SpaceID, "other")
+	elsewhere := w.send(w.anna, "shall we?")
+	theirs, err := w.messages.CreateThread(w.as(w.bob), app.NewThread{ChannelID: w.channel.ID, ParentID: elsewhere.ID, Message: draft("yes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	under := func(run ids.ID) context.Context {
+		return actor.With(context.Background(), actor.Actor{ID: w.agent, Kind: actor.KindAgent, ActingFor: &actor.ActingFor{
+			PrincipalID: w.anna, RunID: run, ThreadID: w.thread, ChannelID: w.channel.ID,
+		}})
+	}
+	run := ids.New()
+	ctx := under(run)
+	if out, err := w.messages.Create(ctx, w.thread, draft("the answer")); err != nil || out.Message.RunID != run {
+		t.Errorf("in the thread of the run: %+v, %v", out.Message, err)
+	}
+	own, err := w.messages.CreateThread(ctx, app.NewThread{ChannelID: w.channel.ID, Title: "Details", Message: draft("more")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.messages.Create(ctx, own.Message.ThreadID, draft("and more")); err != nil {
+		t.Errorf("in a thread of the run: %v", err)
+	}
+	refused := map[string]func() error{
+		"another channel": func() error { _, err := w.messages.Create(ctx, other.MainThreadID, draft("x")); return err },
+		"another thread":  func() error { _, err := w.messages.Create(ctx, theirs.Message.ThreadID, draft("x")); return err },
+		"a thread of another run": func() error {
+			_, err := w.messages.Create(under(ids.New()), own.Message.ThreadID, draft("x"))
+			return err
+		},
+		"a new thread elsewhere": func() error {
+			_, err := w.messages.CreateThread(ctx, app.NewThread{ChannelID: other.ID, Title: "x", Message: draft("x")})
+			return err
+		},
+		"a thread that is there": func() error {
+			_, err := w.messages.CreateThread(ctx, app.NewThread{ChannelID: w.channel.ID, ParentID: elsewhere.ID, Message: draft("x")})
+			return err
+		},
+	}
+	for name, try := range refused {
+		if err := try(); reasonOf(err) != "forbidden(acting_for_limited)" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestUnreadIsCountedUpToTheCap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
