@@ -55,6 +55,7 @@ func TestChaos(t *testing.T) {
 	t.Run("database killed", func(t *testing.T) { databaseKilled(t, w) })
 	t.Run("right taken away", func(t *testing.T) { rightTakenAway(t, w) })
 	t.Run("slow socket", func(t *testing.T) { slowSocket(t, w) })
+	t.Run("agent killed", func(t *testing.T) { agentKilled(t, w) })
 }
 
 func setUp(t *testing.T) *world {
@@ -99,7 +100,7 @@ func setUp(t *testing.T) *world {
 // has kills. Restarts of the database wait half a second in any case.
 func settings() map[string]string {
 	keys := map[string]string{"database.embedded.max_restarts": "50"}
-	for _, class := range []string{"public_auth", "auth_session", "sensitive", "read", "write", "message", "admin", "gateway_connect", "gateway_connect_principal", "sync_catchup"} {
+	for _, class := range []string{"public_auth", "auth_session", "sensitive", "read", "write", "message", "admin", "gateway_connect", "gateway_connect_principal", "sync_catchup", "invoke", "agent_runtime", "run_update"} {
 		keys["ratelimit.class."+class+".burst"] = "100000"
 		keys["ratelimit.class."+class+".per_minute"] = "100000"
 	}
