@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -96,5 +97,37 @@ func (r *Response) check() error {
 	case media != "application/json":
 		return fmt.Errorf("the media type is %q", media)
 	}
-	return describe(contract.Value(schema, r.Body))
+	if err := contract.Value(schema, r.Body); err != nil {
+		return describe(err)
+	}
+	return checkTimes(r.At(""))
+}
+
+var (
+	someTime  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d`)
+	exactTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+)
+
+// checkTimes finds times that are written in another way than the contract says, which its
+// schemas alone do not tell.
+func checkTimes(v any) error {
+	switch v := v.(type) {
+	case string:
+		if someTime.MatchString(v) && !exactTime.MatchString(v) {
+			return fmt.Errorf("the time %q is not written in milliseconds and UTC", v)
+		}
+	case []any:
+		for _, inner := range v {
+			if err := checkTimes(inner); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, inner := range v {
+			if err := checkTimes(inner); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }

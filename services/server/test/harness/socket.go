@@ -161,6 +161,9 @@ func (s *Socket) take(raw []byte) {
 	kept := Frame{Op: f.Op, ID: f.ID}
 	_ = json.Unmarshal(f.D, &kept.D)
 	s.note(func() {
+		if err := checkTimes(kept.D); err != nil {
+			s.faults = append(s.faults, fmt.Sprintf("frame %s %s against the contract: %v", kept.Op, kept.Str("type"), err))
+		}
 		s.frames = append(s.frames, kept)
 		if nonce := kept.Str("dpop_nonce"); nonce != "" {
 			s.nonce = nonce
