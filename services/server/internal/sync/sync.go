@@ -89,3 +89,12 @@ type ReadState struct {
 	Version            int64     `json:"version"`
 	UpdatedAt          time.Time `json:"updated_at"`
 }
+
+// MarshalJSON writes the time as every time of the contract is written: in milliseconds.
+func (r ReadState) MarshalJSON() ([]byte, error) {
+	type members ReadState
+	return json.Marshal(struct {
+		members
+		UpdatedAt string `json:"updated_at"`
+	}{members(r), r.UpdatedAt.UTC().Format("2006-01-02T15:04:05.000Z")})
+}
