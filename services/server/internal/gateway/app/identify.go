@@ -158,7 +158,7 @@ func (c *conn) open(ctx context.Context, f domain.Frame, who actor.Actor, sessio
 	head := c.register(who, cursor)
 	answer := c.readyAnswer(who, head, cursor)
 	if f.Op == "resume" {
-		answer["focus"] = focus
+		answer["focus"] = focus.answer()
 		c.send("resumed", f.ID, answer)
 	} else {
 		answer["principal"] = map[string]any{"id": who.ID, "kind": who.Kind, "handle": handle, "display_name": name}

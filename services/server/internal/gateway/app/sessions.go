@@ -24,8 +24,16 @@ type session struct {
 
 type focusState struct {
 	ThreadIDs []ids.ID `json:"thread_ids"`
-	ChannelID *ids.ID  `json:"channel_id,omitempty"`
+	ChannelID *ids.ID  `json:"channel_id"`
 	Idle      bool     `json:"idle"`
+}
+
+// answer is the focus as resumed shows it: a list, even when it is empty.
+func (f focusState) answer() focusState {
+	if f.ThreadIDs == nil {
+		f.ThreadIDs = []ids.ID{}
+	}
+	return f
 }
 
 // sessions remembers lost connections, the oldest going first when there are too many.
