@@ -25,6 +25,8 @@ type conn struct {
 	ip        netip.Addr
 	openedAt  time.Time
 	notify    chan struct{}
+	// newcomer names the connection before it has a session.
+	newcomer ids.ID
 
 	// Set by identify and then constant. The hub reads them only of registered connections.
 	principal, device, login, token ids.ID
@@ -70,7 +72,7 @@ type catchUpState struct {
 func newConn(g *Gateway, t Transport, ip netip.Addr) *conn {
 	now := g.deps.Clock.Now()
 	c := &conn{
-		gateway: g, transport: t, ip: ip, openedAt: now, lastBeat: now, notify: make(chan struct{}, 1), typing: map[ids.ID]time.Time{},
+		gateway: g, transport: t, ip: ip, openedAt: now, lastBeat: now, notify: make(chan struct{}, 1), newcomer: ids.New(), typing: map[ids.ID]time.Time{},
 		queue: queue{maxFrames: g.config.QueueFrames, maxBytes: g.config.QueueBytes},
 		live:  queue{maxFrames: g.config.QueueFrames, maxBytes: g.config.QueueBytes},
 	}

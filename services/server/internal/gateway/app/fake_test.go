@@ -102,14 +102,16 @@ type world struct {
 	minSeq  int64
 	refuse  error
 	limit   map[string]int
-	events  []string
-	codes   []int
+	// limitPerKey bounds each bucket of a class, where limit bounds all of them together.
+	limitPerKey, taken map[string]int
+	events             []string
+	codes              []int
 }
 
 func newWorld() *world {
 	return &world{
 		rights: map[ids.ID]map[ids.ID]bool{}, stale: map[ids.ID]bool{}, actors: map[string]actor.Actor{}, ended: map[ids.ID]bool{},
-		holder: map[ids.ID]ids.ID{}, acked: map[ids.ID]int64{}, threads: map[ids.ID]ids.ID{}, minSeq: 1, limit: map[string]int{},
+		holder: map[ids.ID]ids.ID{}, acked: map[ids.ID]int64{}, threads: map[ids.ID]ids.ID{}, minSeq: 1, limit: map[string]int{}, taken: map[string]int{},
 	}
 }
 
@@ -270,9 +272,13 @@ func (w *world) Snapshot(_ context.Context, run ids.ID) (runs.SnapshotItem, erro
 	return runs.SnapshotItem{ID: run, Payload: json.RawMessage(`{"snapshot":{}}`)}, nil
 }
 
-func (w *world) Take(class, _ string) (bool, time.Duration) {
+func (w *world) Take(class, key string) (bool, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n, bounded := w.limitPerKey[class]; bounded {
+		w.taken[class+key]++
+		return w.taken[class+key] <= n, time.Second
+	}
 	left, bounded := w.limit[class]
 	if !bounded {
 		return true, 0

@@ -411,6 +411,18 @@ func TestFloodOfFramesIsLimitedAndThenClosed(t *testing.T) {
 	})
 }
 
+func TestPeopleBehindOneAddressDoNotTakeEachOthersFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.limitPerKey = map[string]int{"rl.gateway_op": 1}
+		w.person("ana")
+		w.person("ben")
+		g := newGateway(w)
+		connect(t, g).identify("ana", "")
+		connect(t, g).identify("ben", "")
+	})
+}
+
 func TestAgentTakesUpBehindItsAcknowledgedPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

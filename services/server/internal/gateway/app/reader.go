@@ -218,12 +218,14 @@ func (b *beats) take(now time.Time) bool {
 	return true
 }
 
-// limitKey tells connections apart; a pointer would be reused.
+// limitKey tells connections apart; a pointer would be reused. Before identify it is not the address either: the people
+// of an office share one, and all of them come back at once after a restart. How many connections may be opened from an
+// address is bounded elsewhere.
 func (c *conn) limitKey() string {
 	if c.isIdentified() {
 		return c.session.String()
 	}
-	return c.ip.String()
+	return c.newcomer.String()
 }
 
 func (c *conn) sendError(id, opName string, fault *errs.Error) {
