@@ -5,6 +5,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,11 +104,24 @@ func (a *Appender) Append(ctx context.Context, events ...eventlog.Event) error {
 	return nil
 }
 
+// encode writes a payload as JSON with the characters as they are: the escapes for HTML would
+// make a text of angle brackets six times as long, and no log entry is read by a browser's
+// parser of pages.
+func encode(payload any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(payload); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 func (a *Appender) entry(ctx context.Context, unit txn.Unit, e eventlog.Event) (Entry, error) {
 	if !sync.KnownType(e.Type) {
 		return Entry{}, errs.Internal(fmt.Errorf("append of the unknown event type %q", e.Type))
 	}
-	payload, err := json.Marshal(e.Payload)
+	payload, err := encode(e.Payload)
 	if err != nil {
 		return Entry{}, errs.Internal(fmt.Errorf("encode the payload of %s: %w", e.Type, err))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	gosync "sync"
 	"testing"
 	"time"
@@ -608,5 +609,21 @@ func TestConcurrentTwinWaitsForTheFirst(t *testing.T) {
 	group.Wait()
 	if effects != 1 || replays != 11 {
 		t.Errorf("%d effects and %d replays of 12 requests", effects, replays)
+	}
+}
+
+// A text of angle brackets stays as long as it is: escaped for HTML it would pass the bound of
+// a payload that the text itself keeps.
+func TestAPayloadIsNotEscapedForHTML(t *testing.T) {
+	b := setup(t)
+	text := strings.Repeat("<&>", 50_000)
+	err := b.units.Do(context.Background(), func(ctx context.Context) error {
+		return b.appender.Append(ctx, eventlog.Event{Type: "message.created", Payload: map[string]string{"content": text}})
+	})
+	if err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	if n := b.db.Count(t, "SELECT count(*) FROM event_log WHERE payload->>'content' = $1", text); n != 1 {
+		t.Errorf("%d events have the text", n)
 	}
 }
