@@ -418,8 +418,11 @@ func TestPeopleBehindOneAddressDoNotTakeEachOthersFrames(t *testing.T) {
 		w.person("ana")
 		w.person("ben")
 		g := newGateway(w)
-		connect(t, g).identify("ana", "")
-		connect(t, g).identify("ben", "")
+		for _, person := range []string{"ana", "ben"} {
+			c := connect(t, g)
+			defer c.drop()
+			c.identify(person, "")
+		}
 	})
 }
 
