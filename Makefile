@@ -25,7 +25,7 @@ export GOWORK := off
 GO_MODULES := $(patsubst %/go.mod,%,$(wildcard services/*/go.mod sdk/go/go.mod))
 
 # The steps of "make test" in their order. A step that is not listed does not run and is not counted.
-TEST_STEPS := setup gates test-go test-web
+TEST_STEPS := setup gates test-go test-web test-browser smoke
 
 .DEFAULT_GOAL := help
 
