@@ -115,6 +115,13 @@ func (c *Client) As(cred Credential) *Client {
 	return &other
 }
 
+// Retrying is the same client with another way to repeat failed calls.
+func (c *Client) Retrying(r Retry) *Client {
+	other := *c
+	other.retry = r
+	return &other
+}
+
 // Credential is what the calls are made with, or nil.
 func (c *Client) Credential() Credential { return c.cred }
 

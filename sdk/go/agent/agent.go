@@ -206,7 +206,7 @@ func (a *Agent) connect() error {
 		return err
 	}
 	a.link, err = gateway.New(gateway.Config{
-		Client: a.client, Store: store, Handle: a.handle, Ephemeral: nil, Consumer: true, Heartbeat: a.report,
+		Client: a.client, Store: store, Handle: a.handle, Consumer: true, Heartbeat: a.report,
 		Program: a.cfg.Report.Adapter, InstanceID: a.pin.InstanceID, Log: a.cfg.Log, Timing: a.cfg.Timing.Gateway,
 		Connected: func(c gateway.Connection) {
 			a.cfg.Log.Info("connected", "instance_id", c.InstanceID, "server_version", c.ServerVersion, "resumed", c.Resumed)

@@ -208,17 +208,20 @@ func TestAThreadIsServedInOrderAndThreadsAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	atWork, most := 0, 0
-	cfg := config(s, t.TempDir(), func(_ context.Context, r *agent.Run) error {
+	cfg := config(s, t.TempDir(), func(ctx context.Context, r *agent.Run) error {
 		mu.Lock()
 		atWork++
 		most = max(most, atWork)
 		order = append(order, r.Text())
 		mu.Unlock()
-		time.Sleep(2 * time.Millisecond)
+		_, err := io.WriteString(r, r.Text())
+		if err == nil {
+			err = r.Flush(ctx)
+		}
 		mu.Lock()
 		atWork--
 		mu.Unlock()
-		return nil
+		return err
 	})
 	cfg.Concurrency = 2
 	start(t, cfg)

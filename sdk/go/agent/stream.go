@@ -59,13 +59,8 @@ type stream struct {
 }
 
 func newStream(a *Agent, run *api.Run, t *tokens, fail func(error)) *stream {
-	options := append([]bothy.Option{bothy.WithCredential(a.client.Credential()), bothy.WithUserAgent(a.cfg.Report.Adapter.Name + "/" + a.cfg.Report.Adapter.Version)}, a.cfg.Options...)
-	once, err := bothy.New(a.cfg.URL, append(options, bothy.WithRetry(bothy.Retry{Attempts: 1}))...)
-	if err != nil {
-		once = a.client // the same options made this client before
-	}
 	s := &stream{
-		runID: run.ID, once: once, tokens: t, fail: fail, timing: a.cfg.Timing, version: run.DocVersion, length: int64(run.OutputLength),
+		runID: run.ID, once: a.client.Retrying(bothy.Retry{Attempts: 1}), tokens: t, fail: fail, timing: a.cfg.Timing, version: run.DocVersion, length: int64(run.OutputLength),
 		changed: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if s.timing.FlushEvery == 0 {

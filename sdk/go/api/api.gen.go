@@ -626,8 +626,8 @@ type AccessChange struct {
 	Capabilities []Capability `json:"capabilities"`
 	Level        *Level       `json:"level"`
 
-	// Passing Seen only because of something below it.
-	Passing *bool `json:"passing,omitempty"`
+	// Passing Present with the level manage: the capabilities that also hold in channels below that do not inherit.
+	Passing []Capability `json:"passing,omitzero"`
 
 	// Target A thing rights are given on.
 	Target Target `json:"target"`

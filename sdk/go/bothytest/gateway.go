@@ -310,6 +310,7 @@ func (s *Server) take(ctx context.Context, c *socket, f frame) (code int, reason
 		if err := strict(f.D, &d); err != nil {
 			return wrong(err)
 		}
+		s.focus = d.ThreadIds
 	default:
 		s.broken("unknown op %s", f.Op)
 		return 4002, "unknown_op"
@@ -339,6 +340,10 @@ func (s *Server) identify(ctx context.Context, c *socket, id string, d api.Ident
 				return 4007, "cursor_out_of_range:epoch"
 			}
 			ready.Cursor = *d.Cursor
+		}
+		s.focus = nil
+		if d.Focus != nil {
+			s.focus = d.Focus.ThreadIds
 		}
 		ready.Principal = api.ReadyPrincipal{ID: s.PersonID, Kind: api.PrincipalKindPerson, Handle: "ana", DisplayName: "Ana"}
 	}

@@ -63,6 +63,7 @@ type Server struct {
 	refresh    string
 	access     string
 	muted      bool
+	focus      []string
 	changed    chan struct{}
 }
 
@@ -215,6 +216,13 @@ func (s *Server) Heartbeats() []api.Heartbeat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]api.Heartbeat(nil), s.heartbeats...)
+}
+
+// Focused are the threads a person said last to show.
+func (s *Server) Focused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.focus...)
 }
 
 func (s *Server) routes() http.Handler {

@@ -40,8 +40,9 @@ type connection struct {
 	link  *Link
 	ws    *websocket.Conn
 	hello api.Hello
-	beat  chan struct{} // asks for a heartbeat now
-	acked chan struct{} // an answer to a heartbeat came
+	focus *api.FocusTarget // what identify said
+	beat  chan struct{}    // asks for a heartbeat now
+	acked chan struct{}    // an answer to a heartbeat came
 
 	mu         sync.Mutex
 	retryAfter time.Duration
@@ -65,12 +66,18 @@ func (l *Link) connect(ctx context.Context, how reaction) ending {
 	began := time.Now()
 	l.mu.Lock()
 	l.current = c
+	focus := l.focus
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
 		l.current = nil
 		l.mu.Unlock()
 	}()
+	if focus != nil && focus != c.focus {
+		if err := c.write(ctx, "focus", "", focus); err != nil {
+			return c.ended(err, time.Since(began))
+		}
+	}
 	if l.cfg.Connected != nil {
 		l.cfg.Connected(ready)
 	}
@@ -163,6 +170,7 @@ func (c *connection) introduce(ctx context.Context, how reaction, nonce string, 
 			SessionID: session, Token: token, Dpop: optional(proof), Cursor: l.position.Cursor, SyncEpoch: l.position.SyncEpoch,
 		})
 	}
+	c.focus = focus
 	identify := api.Identify{
 		Token: token, Dpop: optional(proof), ProtocolVersion: protocolVersion, Focus: focus,
 		Client: api.IdentifyClient{Name: l.cfg.Program.Name, Version: l.cfg.Program.Version, Platform: platform()},

@@ -277,6 +277,35 @@ func TestAnEventWhoseHandlingFailedComesAgain(t *testing.T) {
 	r.await(t, publish(s, 3))
 }
 
+func TestTheFocusIsKeptOverReconnects(t *testing.T) {
+	s := bothytest.Start(t)
+	link, err := gateway.New(gateway.Config{Client: person(t, s), Handle: newReader().handle, Timing: impatient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	focus := func(thread string) {
+		t.Helper()
+		if err := link.Focus(t.Context(), api.FocusTarget{ThreadIds: []string{thread}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := func(thread string) func() bool {
+		return func() bool { return slices.Equal(s.Focused(), []string{thread}) }
+	}
+	focus("before the first connection")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- link.Run(ctx) }()
+	s.Wait("the focus of the first connection", shown("before the first connection"))
+	s.Wait("a connection", func() bool { return s.Connected() == 1 })
+	focus("while connected")
+	s.Wait("the focus", shown("while connected"))
+	s.CloseConnections(4013, "server_restart:1") // identifies anew
+	s.Wait("the focus of the next connection", shown("while connected"))
+	cancel()
+	<-done
+}
+
 func TestEphemeralEventsDoNotMoveThePosition(t *testing.T) {
 	s := bothytest.Start(t)
 	r, store := newReader(), &gateway.MemoryStore{}
@@ -311,7 +340,7 @@ func TestExactlyOnce(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		effects := &effects{known: map[string]int{}}
+		effects := &effects{known: map[string]int{}, changed: make(chan struct{}, 1)}
 		thread := s.Thread()
 		var want []string
 		stop := func() {}
@@ -340,13 +369,16 @@ func TestExactlyOnce(t *testing.T) {
 				start()
 			}
 		}
-		deadline := time.Now().Add(20 * time.Second)
-		for effects.count() < len(want) && time.Now().Before(deadline) {
+		for deadline := time.After(20 * time.Second); effects.count() < len(want); {
 			if effects.crashed() {
 				stop()
 				start()
 			}
-			time.Sleep(time.Millisecond)
+			select {
+			case <-effects.changed:
+			case <-deadline:
+				rt.Fatalf("%d of %d events arrived", effects.count(), len(want))
+			}
 		}
 		for _, id := range want {
 			if n := effects.times(id); n != 1 {
@@ -363,6 +395,15 @@ type effects struct {
 	known map[string]int
 	crash bool
 	down  bool
+	// changed tells of an effect or a crash.
+	changed chan struct{}
+}
+
+func (f *effects) signal() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
 }
 
 var errCrash = errors.New("crash")
@@ -387,6 +428,7 @@ func (f *effects) handle(_ context.Context, e gateway.Event) error {
 	if f.known[e.ID] == 0 {
 		f.known[e.ID]++
 	}
+	f.signal()
 	return nil
 }
 
@@ -400,6 +442,7 @@ func (c crashing) Save(ctx context.Context, p gateway.Position) error {
 	c.effects.mu.Lock()
 	if c.effects.crash {
 		c.effects.crash, c.effects.down = false, true
+		c.effects.signal()
 		c.effects.mu.Unlock()
 		return errCrash
 	}
