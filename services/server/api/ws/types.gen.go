@@ -94,8 +94,8 @@ type AccessChange struct {
 	Capabilities []externalRef0.Capability `json:"capabilities"`
 	Level        *externalRef0.Level       `json:"level"`
 
-	// Passing Seen only because of something below it.
-	Passing *bool `json:"passing,omitempty"`
+	// Passing Present with the level manage: the capabilities that also hold in channels below that do not inherit.
+	Passing []externalRef0.Capability `json:"passing,omitzero"`
 
 	// Target A thing rights are given on.
 	Target externalRef0.Target `json:"target"`

@@ -1188,8 +1188,8 @@ export interface components {
         AccessChange: {
             capabilities: components["schemas"]["Capability"][];
             level: components["schemas"]["Level"] | null;
-            /** @description Seen only because of something below it. */
-            passing?: boolean;
+            /** @description Present with the level manage: the capabilities that also hold in channels below that do not inherit. */
+            passing?: components["schemas"]["Capability"][];
             target: components["schemas"]["Target"];
         };
         /** @description The rights of the caller changed. Sent before any event that depends on it. */
