@@ -98,6 +98,23 @@ func (b *Book) Registered(kind string) { b.note("registered", kind) }
 // Closed notes a close code of the gateway.
 func (b *Book) Closed(code int) { b.note("close", fmt.Sprint(code)) }
 
+// pending are the entries whose cause is not built, with what is missing. One that is seen all
+// the same is named as well, so that the list cannot grow old.
+var pending = map[string]string{
+	"operation archiveChannel conflict":         "there are no direct channels",
+	"operation setChannelOperator conflict":     "there are no direct channels",
+	"operation completeLogin forbidden":         "devices need no approval",
+	"operation createAgent i1_violation":        "there are no personal agents",
+	"operation createGrant i1_violation":        "there are no personal agents",
+	"operation enableAgent i1_violation":        "there are no personal agents",
+	"operation enableUser i1_violation":         "there are no personal agents",
+	"operation revokeGrant i1_violation":        "there are no personal agents",
+	"operation setChannelOperator i1_violation": "there are no personal agents",
+	"operation updateChannel i1_violation":      "there are no personal agents",
+	"operation updateInstanceSettings conflict": "no setting turns a way to sign in off",
+	"event thread.updated":                      "nothing changes a thread",
+}
+
 // ErrNoBooks means that no server under test has kept a book, so nothing can be said.
 var ErrNoBooks = errors.New("there are no books of a server")
 
@@ -119,7 +136,11 @@ func Missing(dir string) ([]string, error) {
 	}
 	var missing []string
 	want := func(line string) {
-		if !seen[line] {
+		why, excused := pending[line]
+		switch {
+		case seen[line] && excused:
+			missing = append(missing, line+" (it was seen, although "+why+": take it off the list)")
+		case !seen[line] && !excused:
 			missing = append(missing, line)
 		}
 	}

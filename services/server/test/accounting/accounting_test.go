@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/OWNER/bothy/services/server/api/routes"
@@ -25,7 +26,7 @@ func TestWhatNobodyExercisedIsNamed(t *testing.T) {
 		t.Fatalf("without books: %v", err)
 	}
 	write(t, dir, "a-1.txt", "registered night.watch\nregistered day.watch\njob day.watch\noperation getSpace success\n")
-	write(t, dir, "b-2.txt", "operation getSpace not_found\nevent space.created\nop focus success\n")
+	write(t, dir, "b-2.txt", "operation getSpace not_found\nevent space.created\nop focus success\nevent thread.updated\n")
 	missing, err := Missing(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +40,12 @@ func TestWhatNobodyExercisedIsNamed(t *testing.T) {
 		if slices.Contains(missing, line) {
 			t.Errorf("named although it was seen: %s", line)
 		}
+	}
+	if !slices.ContainsFunc(missing, func(line string) bool { return strings.HasPrefix(line, "event thread.updated (it was seen") }) {
+		t.Error("an entry that was excused and seen is not named")
+	}
+	if slices.Contains(missing, "operation createGrant i1_violation") {
+		t.Error("an excused entry is named")
 	}
 	if !slices.IsSorted(missing) || len(missing) < len(routes.Operations) {
 		t.Errorf("%d lines", len(missing))

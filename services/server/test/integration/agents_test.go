@@ -66,7 +66,9 @@ func TestAgentsReportTheirState(t *testing.T) {
 	watching := ana.Connect(t)
 	report := harness.Body{"state": "online", "billing_mode": "local", "tool_class": "chat", "details": harness.Body{"protocol_version": 1}}
 	agent.Call(t, "sendHeartbeat", agent.ID, report).OK(t)
-	watching.Event(t, "agent.presence_changed", func(e harness.Event) bool { return e.Str("data.agent_id") == agent.ID && e.Str("data.state") == "online" })
+	watching.Event(t, "agent.presence_changed", func(e harness.Event) bool {
+		return e.Str("data.agent_id") == agent.ID && e.Str("data.state") == "online"
+	})
 	refuse(t,
 		refusal{"no state", agent, "sendHeartbeat", with(agent.ID, harness.Body{}), "validation_failed", ""},
 		refusal{"person", s.Owner(t), "sendHeartbeat", with(agent.ID, report), "forbidden", "subject_kind_not_allowed"},

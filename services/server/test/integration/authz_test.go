@@ -91,6 +91,17 @@ func TestTheGroupOfAllIsListed(t *testing.T) {
 	s.Person(t, "bob").Call(t, "listGroups", harness.Query{"kind": "everyone", "query": "every", "limit": "1"}).OK(t)
 }
 
+func TestTheBeginningOfTheLogIsCaughtUpWith(t *testing.T) {
+	s := harness.Start(t)
+	owner := s.Owner(t)
+	epoch := owner.Call(t, "getInstance").OK(t).Str("sync_epoch")
+	socket := owner.Login(t).Dial(t)
+	socket.Identify(t, harness.Body{"cursor": 0, "sync_epoch": epoch})
+	socket.Event(t, "group.changed", func(e harness.Event) bool {
+		return e.Str("data.change") == "created" && e.Str("data.group.kind") == "everyone"
+	})
+}
+
 // tire ends the step-up of a session, as if some minutes had passed.
 func tire(t *testing.T, c *harness.Client) {
 	t.Helper()
