@@ -25,7 +25,7 @@ export GOWORK := off
 GO_MODULES := $(patsubst %/go.mod,%,$(wildcard services/*/go.mod sdk/go/go.mod))
 
 # The steps of "make test" in their order. A step that is not listed does not run and is not counted.
-TEST_STEPS := setup gates test-go test-web test-browser smoke
+TEST_STEPS := setup gates test-go test-web test-browser smoke accounting
 
 .DEFAULT_GOAL := help
 
@@ -101,19 +101,28 @@ lint: $(LINTER) ## Run golangci-lint over every Go module
 
 ## Tests
 
-.PHONY: test test-go test-web test-browser smoke
-test: ## Run everything: setup, gates, Go and web tests; ends with "N passed, M failed"
+.PHONY: test test-go accounting test-web test-browser smoke
+test: ## Run everything: setup, gates, Go and web tests, accounting; ends with "N passed, M failed"
 	@mkdir -p $(BIN)
 	@go build -C $(SERVER) -o $(BIN)/testrun ./tools/testrun
 	@$(BIN)/testrun -results $(RESULTS) $(TEST_STEPS)
 
+# What the tests exercise is noted in a folder that is another one every time: Go would otherwise
+# take the results of the run before, which notes nothing.
+BOOKS := $(CURDIR)/.data/books
+
 test-go: $(GO_TOOLS) $(POSTGRES) ## Run the Go tests of every module with the race detector
 	@mkdir -p $(RESULTS)
+	@rm -rf $(BOOKS)
 	@go build -C $(SERVER) -o $(BIN)/pgcluster ./internal/platform/pg/pgtest/cluster
-	@failed=; for module in $(GO_MODULES); do \
-		(cd $$module && $(BIN)/pgcluster -- $(BIN)/gotestsum --format pkgname-and-test-fails --hide-summary=skipped \
+	@books=$(BOOKS)/$$(date +%s%N); mkdir -p $$books; \
+	failed=; for module in $(GO_MODULES); do \
+		(cd $$module && BOTHY_ACCOUNTING=$$books $(BIN)/pgcluster -- $(BIN)/gotestsum --format pkgname-and-test-fails --hide-summary=skipped \
 			--junitfile $(RESULTS)/$${module//\//-}.xml -- -race ./...) || failed="$$failed $$module"; \
 	done; if [ -n "$$failed" ]; then echo "Go tests failed in:$$failed" >&2; exit 1; fi
+
+accounting: ## Compare what the Go tests exercised with the contract
+	@go run -C $(SERVER) ./tools/accounting -books "$$(echo $(BOOKS)/*)"
 
 test-web: $(WEB) ## Check types and form of the web client, run its tests, build it, hold its size
 	@mkdir -p $(RESULTS)
@@ -131,7 +140,8 @@ test-browser: $(WEB) build ## Run the browser tests against a real server
 smoke: build $(GATES) ## Run the smoke program, which knows the product only through the SDK
 	$(GATES) sdkimports
 	$(GATES) binary-deps
-	go run -C services/smoke . -binary $(BIN)/bothy
+	@mkdir -p $(RESULTS)
+	go run -C services/smoke . -binary $(BIN)/bothy -junit $(RESULTS)/smoke.xml
 
 ## Longer runs
 

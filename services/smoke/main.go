@@ -32,6 +32,7 @@ func run(ctx context.Context, args []string, out, problems io.Writer) int {
 	set.SetOutput(problems)
 	binary := set.String("binary", "", "the `program` bothy")
 	adapter := set.String("agent", "", "the `program` bothy-agent; the one beside bothy when empty")
+	junit := set.String("junit", "", "`file` for a report in the form of JUnit")
 	keep := set.Bool("keep", false, "leave the folder of the instance, with the logs, where it is")
 	const patience = 3 * time.Minute
 	timeout := set.Duration("timeout", patience, "longest `time` for everything")
@@ -46,18 +47,25 @@ func run(ctx context.Context, args []string, out, problems io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	s := &story{in: in}
-	count := play(ctx, out, s.steps())
+	result := play(ctx, out, s.steps())
 	s.close()
-	if count.failed > 0 {
+	bad := result.Failures > 0
+	if bad {
 		in.explain(problems)
 	}
-	if *keep || count.failed > 0 {
+	if *junit != "" {
+		if err := result.write(*junit); err != nil {
+			_, _ = fmt.Fprintln(problems, "smoke: report:", err)
+			bad = true
+		}
+	}
+	if *keep || bad {
 		_, _ = fmt.Fprintln(problems, "the instance is in", in.dir)
 	} else if err := os.RemoveAll(in.dir); err != nil {
 		_, _ = fmt.Fprintln(problems, "smoke:", err)
 	}
-	_, _ = fmt.Fprintf(out, "%d passed, %d failed\n", count.passed, count.failed)
-	if count.failed > 0 {
+	_, _ = fmt.Fprintf(out, "%d passed, %d failed\n", result.Tests-result.Failures, result.Failures)
+	if bad {
 		return failed
 	}
 	return 0
@@ -92,29 +100,27 @@ type step struct {
 	basis bool
 }
 
-type tally struct{ passed, failed int }
-
 // play does the steps in order. A step that fails does not keep the others from being tried.
-func play(ctx context.Context, out io.Writer, steps []step) (count tally) {
+func play(ctx context.Context, out io.Writer, steps []step) *report {
 	const patience = 30 * time.Second
+	result := &report{}
 	for _, s := range steps {
 		began := time.Now()
 		stepCtx, cancel := context.WithTimeout(ctx, patience)
 		err := attempt(stepCtx, s.do)
 		cancel()
 		took := time.Since(began).Round(time.Millisecond)
+		result.add(s.what, took, err)
 		if err == nil {
-			count.passed++
 			_, _ = fmt.Fprintf(out, "ok    %8s  %s\n", took, s.what)
 			continue
 		}
-		count.failed++
 		_, _ = fmt.Fprintf(out, "FAIL  %8s  %s: %v\n", took, s.what, err)
 		if s.basis {
 			break
 		}
 	}
-	return count
+	return result
 }
 
 // attempt keeps a step that relied on one that failed from ending everything.
