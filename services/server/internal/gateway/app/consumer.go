@@ -77,6 +77,25 @@ func (a *consumer) stop() {
 	_ = a.save(ctx)
 }
 
+// savePatience bounds how long a stopping process tries to store the places of its agents.
+const savePatience = 5 * time.Second
+
+// savePlaces stores the places of all agents, side by side. A place that cannot be stored
+// costs its agent a redelivery and holds up nobody else.
+func (g *Gateway) savePlaces(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, savePatience)
+	defer cancel()
+	var saving gosync.WaitGroup
+	for _, a := range g.hub.consumers() {
+		saving.Go(func() {
+			if err := a.save(ctx); err != nil {
+				g.deps.Log.WarnContext(ctx, "place of an agent cannot be saved", "component", "gateway.consumer", "agent_id", a.conn.principal, "error", err)
+			}
+		})
+	}
+	saving.Wait()
+}
+
 // acknowledge takes the agent's word that everything up to seq is safe with it.
 func (a *consumer) acknowledge(seq int64) error {
 	a.mu.Lock()

@@ -38,6 +38,8 @@ type pipe struct {
 	reason string
 	// stuck makes writes hang until their context ends: a peer that does not read.
 	stuck bool
+	// onClose is called with the first close.
+	onClose func()
 }
 
 func newPipe() *pipe {
@@ -79,7 +81,12 @@ func (p *pipe) Close(code int, reason string) {
 		p.code, p.reason = code, reason
 	}
 	p.mu.Unlock()
-	p.once.Do(func() { close(p.closed) })
+	p.once.Do(func() {
+		if p.onClose != nil {
+			p.onClose()
+		}
+		close(p.closed)
+	})
 }
 
 func (p *pipe) closeCode() (int, string) {

@@ -187,7 +187,9 @@ func (g *Gateway) Serve(ctx context.Context, t Transport, ip netip.Addr) {
 }
 
 // Drain closes every connection so that clients come back to another process or to the next
-// one, and waits until all are gone or the context ends.
+// one, and waits until all are gone or the context ends. The places of agents are stored
+// before any connection closes: whoever comes back elsewhere must not be sent again what it
+// has acknowledged here.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.mu.Lock()
 	g.draining = true
@@ -196,6 +198,7 @@ func (g *Gateway) Drain(ctx context.Context) error {
 		list = append(list, c)
 	}
 	g.mu.Unlock()
+	g.savePlaces(ctx)
 	for _, c := range list {
 		c.closeWith(g.restartClose())
 	}

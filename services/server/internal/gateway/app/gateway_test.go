@@ -530,6 +530,36 @@ func TestUncheckedOpEndsTheConnection(t *testing.T) {
 	})
 }
 
+// When a connection hears of the restart, what it has acknowledged is stored: the next process
+// must not send it again.
+func TestDrainStoresPlacesBeforeItCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		agent := actor.Actor{ID: ids.New(), Kind: actor.KindAgent, TokenID: ids.New()}
+		w.actors["Bearer bot"] = agent
+		g := newGateway(w)
+		c := connect(t, g)
+		c.identify("bot", "")
+		w.append(g, eventlog.Record{Type: "agent.invocation", PrincipalID: agent.ID})
+		c.expect("dispatch")
+		c.send(`{"op":"ack","d":{"seq":1}}`)
+		synctest.Wait()
+		stored := int64(-1)
+		c.pipe.onClose = func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			stored = w.acked[agent.ID]
+		}
+		if err := g.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.closedWith(4013)
+		if stored != 1 {
+			t.Errorf("at the close %d was stored", stored)
+		}
+	})
+}
+
 func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -78,6 +78,21 @@ func (h *hub) unregister(c *conn) {
 	h.unfocus(c)
 }
 
+// consumers lists the agents that are connected.
+func (h *hub) consumers() []*consumer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*consumer
+	for _, set := range h.byPrincipal {
+		for c := range set {
+			if c.consumer != nil {
+				out = append(out, c.consumer)
+			}
+		}
+	}
+	return out
+}
+
 // count is the number of connections of a principal that have no device.
 func (h *hub) count(principal ids.ID) int {
 	h.mu.Lock()
