@@ -126,9 +126,10 @@ func crossChecks(s *config.Schema, c *Config) {
 		}
 		return config.PublicURLSecure(c.HTTP.PublicURL)
 	})
-	s.Check("tls_pair", []string{"server.tls.certificate_file", "server.tls.key_ref"}, c.HTTP.CheckTLSPair)
-	s.Check("unavailable_whole_seconds", []string{"http.unavailable_retry_after"}, c.HTTP.CheckWholeSeconds)
-	s.Check("shutdown_budget", []string{"shutdown.total_timeout"}, c.Lifecycle.CheckBudget)
+	// A method value would keep the struct as it is now, before anything is loaded.
+	s.Check("tls_pair", []string{"server.tls.certificate_file", "server.tls.key_ref"}, func() error { return c.HTTP.CheckTLSPair() })
+	s.Check("unavailable_whole_seconds", []string{"http.unavailable_retry_after"}, func() error { return c.HTTP.CheckWholeSeconds() })
+	s.Check("shutdown_budget", []string{"shutdown.total_timeout"}, func() error { return c.Lifecycle.CheckBudget() })
 	s.Check("embedded_single_process", []string{"database.mode", "server.role"}, func() error {
 		if c.PG.Mode == pg.ModeEmbedded && c.Lifecycle.Role != "all" {
 			return errors.New("an embedded database serves one process; set server.role to all or database.mode to external")
