@@ -13,6 +13,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/contract"
 	identityhttp "github.com/OWNER/bothy/services/server/internal/identity/adapters/httpapi"
+	instancedomain "github.com/OWNER/bothy/services/server/internal/instance/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
@@ -70,12 +71,14 @@ type Server struct {
 	health  *health.Checker
 	startup *health.Gate
 	store   *store
-	// usable is closed while something keeps the process from serving although it runs.
-	usable  *health.Gate
-	chain   *httpserver.Chain
-	public  *httpserver.Server
-	private *httpserver.Server
-	runtime *jobs.Runtime
+	// finalized is closed while the database may be a copy, recent while its schema asks for a
+	// newer server. Either keeps the process from serving although it runs.
+	finalized *health.Gate
+	recent    *health.Gate
+	chain     *httpserver.Chain
+	public    *httpserver.Server
+	private   *httpserver.Server
+	runtime   *jobs.Runtime
 }
 
 // NewServer prepares a server; Run starts it.
@@ -89,7 +92,7 @@ func NewServer(c *Config, o Options) *Server {
 	if o.Log == nil {
 		o.Log = otel.NewLogger(c.Log, o.Console.Err, isTerminal(o.Console.Err))
 	}
-	s := &Server{options: o, startup: health.NewGate(false), usable: health.NewGate(true)}
+	s := &Server{options: o, startup: health.NewGate(false), finalized: health.NewGate(true), recent: health.NewGate(true)}
 	s.config, s.log, s.clock, s.observer = c, o.Log, o.Clock, o.Observer
 	s.meter, s.telemetry = otel.NoMeter{}, otel.Off()
 	s.runner = lifecycle.New(c.Lifecycle, o.Log, o.Clock)
@@ -164,7 +167,8 @@ func (s *Server) openInternal(ctx context.Context) error {
 	stopping := health.NewGate(true)
 	s.health.Register("startup", s.startup.Check)
 	s.health.Register("shutting_down", stopping.Check)
-	s.health.Register("restore_not_finalized", s.usable.Check)
+	s.health.Register("schema_requires_newer_server", s.recent.Check)
+	s.health.Register("restore_not_finalized", s.finalized.Check)
 	s.runner.OnUnready(func() {
 		stopping.Set(false)
 		s.health.Invalidate()
@@ -214,13 +218,15 @@ func (s *Server) checkSchema(ctx context.Context) error {
 
 func (s *Server) buildModules(ctx context.Context) error { return s.build(ctx) }
 
-// checkInstance reads the row of the installation and compares the database with the one it
-// was written to. A copy keeps the process alive and unready until a restore is finalized.
+// checkInstance reads the row of the installation. A schema that asks for a newer server, and
+// a database that is not the one the installation was written to, keep the process alive and
+// unready: ending it would only make a supervisor start it again.
 func (s *Server) checkInstance(ctx context.Context) error {
 	info, err := s.instance.service.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("read the instance (run bothy migrate up if it is missing): %w", err)
 	}
+	s.checkServerVersion(info.MinServerVersion, buildinfo.Current().Version)
 	if s.config.Database.RestoreGuard == "off" || info.DBSystemIdentifier == "" {
 		return nil
 	}
@@ -229,19 +235,36 @@ func (s *Server) checkInstance(ctx context.Context) error {
 		return err
 	}
 	if fmt.Sprint(id.SystemIdentifier) != info.DBSystemIdentifier || int64(id.Timeline) != info.DBTimelineID {
-		s.usable.Set(false)
+		s.finalized.Set(false)
 		s.log.Error("this is not the database that the installation was written to; run bothy restore finalize", "component", "restore_guard")
 	}
 	return nil
 }
 
+// checkServerVersion closes the gate when the schema asks for a newer server. A build that no
+// release made has no version to compare.
+func (s *Server) checkServerVersion(needed, running string) {
+	if running == buildinfo.Development || instancedomain.ServerAccepted(needed, running) {
+		return
+	}
+	s.recent.Set(false)
+	s.log.Error("the schema asks for a newer server", "component", "schema_guard", "needed", needed, "running", running)
+}
+
+// usable reports whether this process may read and write the database.
+func (s *Server) usable(ctx context.Context) bool {
+	return s.finalized.Check(ctx) && s.recent.Check(ctx)
+}
+
 func (s *Server) ensureKeys(ctx context.Context) error {
+	if !s.usable(ctx) {
+		return nil // Keys that a copy has lost would be retired here and in the record.
+	}
 	if err := s.process.ensureKeys(ctx); err != nil {
 		return err
 	}
 	s.health.Register("signing_keys", func(ctx context.Context) bool {
-		_, err := s.instance.service.JWKS(ctx)
-		return err == nil
+		return s.instance.service.CheckKeys(ctx) == nil
 	})
 	return nil
 }
@@ -330,8 +353,9 @@ func (s *Server) jobDone(kind string, err error) {
 
 // serve opens the process to the world: the tail at the head, then connections, then work.
 func (s *Server) serve(ctx context.Context) error {
-	if !s.usable.Check(ctx) {
-		// Nothing is read, written or delivered from a database that may be a copy.
+	if !s.usable(ctx) {
+		// Nothing is read, written or delivered from a database that may be a copy, or whose
+		// schema this server does not understand.
 		return nil
 	}
 	// The record is the last writer to stop: what others were refused while they stopped is

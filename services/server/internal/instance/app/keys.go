@@ -182,6 +182,21 @@ func notOurs(cause error) error {
 	return errs.New(errs.CodeUnauthenticated, "The token is not valid.").WithCause(cause)
 }
 
+// CheckKeys fails unless every purpose has an active key whose private half is at hand. It
+// decides nothing for a caller, so it asks for no right.
+func (s *Service) CheckKeys(ctx context.Context) error {
+	set, err := s.keySetNow(ctx, s.cfg.KeyCacheTTL)
+	if err != nil {
+		return err
+	}
+	for _, p := range purposeOrder {
+		if _, ok := set.active[p]; !ok {
+			return fmt.Errorf("the purpose %s has no active key", p)
+		}
+	}
+	return nil
+}
+
 // JWKS lists the public keys that everybody may verify with.
 func (s *Service) JWKS(ctx context.Context) ([]jose.JWK, error) {
 	if err := s.peers.Authorizer.Authorize(ctx, authorize.ActionInstanceDiscoveryRead, authorize.Instance()); err != nil {

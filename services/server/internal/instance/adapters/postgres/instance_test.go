@@ -409,6 +409,23 @@ func TestAnEmptyKeyStoreStopsTheStart(t *testing.T) {
 	}
 }
 
+// A process that cannot sign for a purpose is not ready, although what it has still verifies.
+func TestEveryPurposeNeedsAnActiveKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	if err := b.migrated(t).EnsureKeys(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.process(t).CheckKeys(ctx); err != nil {
+		t.Errorf("all keys are there: %v", err)
+	}
+	b.db.Exec(t, "DELETE FROM server_signing_keys WHERE purpose = 'invocation'")
+	if err := b.process(t).CheckKeys(ctx); err == nil || !strings.Contains(err.Error(), "invocation") {
+		t.Errorf("without a key for invocations: %v", err)
+	}
+}
+
 func TestDiscoveryNamesAddressesOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
