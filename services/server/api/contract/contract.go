@@ -167,6 +167,8 @@ func Parameters(operationID string, r *http.Request) error {
 		switch {
 		case len(values) > 1:
 			all.Add(pointer, "repeated", "Give the parameter once.")
+		case len(values) == 1 && !isText(values[0]):
+			all.Add(pointer, "malformed", "The value must be UTF-8 without NUL.")
 		case len(values) == 1:
 			collect(&all, p.compiled.Validate(p.value(values[0])), pointer)
 		case p.Required:
@@ -178,6 +180,9 @@ func Parameters(operationID string, r *http.Request) error {
 	}
 	return all.Err()
 }
+
+// isText holds a parameter to what jsonguard holds a body to: the database stores no NUL and nothing but UTF-8.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // value reads the text of a parameter as its schema means it. What cannot be read stays a string, so that the schema
 // names the fault.

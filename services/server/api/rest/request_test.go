@@ -90,6 +90,8 @@ func TestRequestsAreCheckedBeforeTheHandler(t *testing.T) {
 		"unknown parameter":    {"GET", "/spaces?limt=1", ``, nil, errs.CodeValidationFailed, "query:limt", "unknown_parameter"},
 		"word not in the list": {"GET", "/channels?kind=voice", ``, nil, errs.CodeValidationFailed, "query:kind", "not_allowed"},
 		"required parameter":   {"GET", "/directory", ``, nil, errs.CodeValidationFailed, "query:query", "required"},
+		"NUL in a parameter":   {"GET", "/directory?query=a%00", ``, nil, errs.CodeValidationFailed, "query:query", "malformed"},
+		"no UTF-8 in one":      {"GET", "/directory?query=%ff", ``, nil, errs.CodeValidationFailed, "query:query", "malformed"},
 		"error of a handler":   {"GET", "/spaces", ``, nil, errs.CodeConflict, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
