@@ -101,7 +101,7 @@ func (s *Server) Person(t testing.TB, name string) *Client {
 // Token makes an API token of the person.
 func (c *Client) Token(t testing.TB, scopes ...string) *Client {
 	t.Helper()
-	r := c.Call(t, "createToken", Body{"name": c.Server.Unique("token"), "scopes": scopes}).OK(t)
+	r := c.Call(t, "createToken", Body{"name": c.Server.Unique("token"), "scopes": scopes, "expires_at": c.Server.In(24 * time.Hour)}).OK(t)
 	return &Client{Server: c.Server, ID: c.ID, Handle: c.Handle, Bearer: r.Str("secret"), Session: ""}
 }
 
