@@ -188,9 +188,10 @@ func hidden(err error) error {
 	return err
 }
 
-// tokensEnded tells whoever holds connections of the principal.
-func (s *Service) tokensEnded(principal ids.ID) {
+// tokensEnded tells whoever holds connections of the principal, once the running unit is
+// committed: looking earlier they would find the credential alive.
+func (s *Service) tokensEnded(ctx context.Context, principal ids.ID) {
 	if s.CredentialEnded != nil && !principal.IsZero() {
-		s.CredentialEnded(principal)
+		txn.AfterCommit(ctx, func() { s.CredentialEnded(principal) })
 	}
 }

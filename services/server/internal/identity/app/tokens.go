@@ -68,7 +68,7 @@ func (s *Service) CreateToken(ctx context.Context, in CreateTokenInput) (APIToke
 		return APIToken{}, "", err
 	}
 	if !in.Replaces.IsZero() && in.Overlap == 0 {
-		s.tokensEnded(token.PrincipalID)
+		s.tokensEnded(ctx, token.PrincipalID)
 	}
 	idempotency.ShowsSecret(ctx, token.ID)
 	return token, secret, nil
@@ -249,7 +249,7 @@ func (s *Service) RevokeToken(ctx context.Context, id ids.ID) error {
 		})
 	})
 	if err == nil {
-		s.tokensEnded(holder)
+		s.tokensEnded(ctx, holder)
 	}
 	return err
 }

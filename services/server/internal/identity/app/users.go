@@ -213,7 +213,7 @@ func (s *Service) DisableUser(ctx context.Context, id ids.ID, version int64, rea
 	if err != nil {
 		return Shown{}, err
 	}
-	s.tokensEnded(id)
+	s.tokensEnded(ctx, id)
 	v, err := s.viewer(ctx)
 	return v.show(account), err
 }

@@ -52,7 +52,8 @@ func (s *Units) Do(ctx context.Context, fn func(ctx context.Context) error, opts
 	} else if outer != nil {
 		return outer.join(ctx, fn, o)
 	}
-	if s.cfg.Maintenance != nil && !o.WriteInMaintenance && s.cfg.Maintenance() {
+	exempt := o.WriteInMaintenance || txn.IsExemptFromMaintenance(ctx)
+	if s.cfg.Maintenance != nil && !exempt && s.cfg.Maintenance() {
 		return errs.New(errs.CodeMaintenance, "The instance is in maintenance: reading works, writing does not.").
 			WithRetryAfter(s.cfg.MaintenanceRetryAfter)
 	}
@@ -140,6 +141,8 @@ func (s *Units) runOnce(ctx context.Context, fn func(ctx context.Context) error,
 		return err
 	}
 	u.phase = txn.PhaseDone
+	// Others see the commit even when the wait for its flush fails, so they are told either way.
+	defer txn.Committed(u)
 	if u.generation == 0 {
 		return nil // No statement ran, so there is nothing to wait for.
 	}

@@ -386,6 +386,9 @@ func TestMaintenanceRefusesWrites(t *testing.T) {
 	if err := units.Do(context.Background(), work, txn.WithWriteInMaintenance()); err != nil {
 		t.Errorf("the exempted unit failed: %v", err)
 	}
+	if err := units.Do(txn.ExemptFromMaintenance(context.Background()), work); err != nil {
+		t.Errorf("the unit of an exempted request failed: %v", err)
+	}
 	if err := units.View(context.Background(), func(context.Context) error { return nil }); err != nil {
 		t.Errorf("reading failed: %v", err)
 	}
@@ -465,3 +468,36 @@ type fixedClock struct{ clockSystem }
 
 // Now implements clock.Clock.
 func (fixedClock) Now() time.Time { return time.Date(2026, 3, 29, 1, 30, 0, 0, time.UTC) }
+
+func TestAfterCommitWaitsForTheOutermostUnit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	units := b.units()
+	var seen []int64
+	look := func() { seen = append(seen, b.db.Count(t, "SELECT count(*) FROM things")) }
+	err := units.Do(context.Background(), func(ctx context.Context) error {
+		err := units.Do(ctx, func(ctx context.Context) error {
+			txn.AfterCommit(ctx, look)
+			return insert(ctx, "inner")
+		})
+		if len(seen) != 0 {
+			t.Error("called with the nested unit, before the commit")
+		}
+		return err
+	})
+	if err != nil || !reflect.DeepEqual(seen, []int64{1}) {
+		t.Errorf("error %v, rows seen %v", err, seen)
+	}
+	refused := errors.New("refused")
+	err = units.Do(context.Background(), func(ctx context.Context) error {
+		txn.AfterCommit(ctx, look)
+		return refused
+	})
+	if !errors.Is(err, refused) || len(seen) != 1 {
+		t.Errorf("error %v; a unit that was rolled back tells %d times", err, len(seen)-1)
+	}
+	txn.AfterCommit(context.Background(), look)
+	if len(seen) != 2 {
+		t.Error("without a unit nothing was called")
+	}
+}
