@@ -71,6 +71,12 @@ type Reads interface {
 	Snapshot(ctx context.Context, run ids.ID) (SnapshotItem, error)
 }
 
+// RunningRuns tells which runs may go on while the instance takes no other writes.
+type RunningRuns interface {
+	// Running reports whether an agent is at work on the run; an unknown run is not running.
+	Running(ctx context.Context, run ids.ID) (bool, error)
+}
+
 // Updated is the payload of the ephemeral event run.updated with patches, which the gateway
 // gathers per run.
 type Updated struct {

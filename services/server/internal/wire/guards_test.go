@@ -53,6 +53,49 @@ func TestASchemaOfANewerServerKeepsTheProcessUnready(t *testing.T) {
 	}
 }
 
+// In maintenance the server starts and answers reads, although it must not write.
+func TestAServerInMaintenanceStarts(t *testing.T) {
+	c := testConfig(t, pgtest.New(t, pgtest.AsApp()))
+	c.HTTP.ListenAddr, c.HTTP.InternalListenAddr = freeAddress(t), freeAddress(t)
+	for _, mode := range []string{"off", "read_only"} {
+		c.HTTP.MaintenanceMode = mode
+		c.derive()
+		ready := make(chan string, 1)
+		serving := serve(t, c, func(public, _ string) { ready <- public })
+		select {
+		case <-ready:
+		case code := <-serving.done:
+			t.Fatalf("with maintenance %s the server ended with %d", mode, code)
+		case <-time.After(patience):
+			t.Fatalf("with maintenance %s the server is not ready", mode)
+		}
+		var discovery struct {
+			Maintenance string `json:"maintenance"`
+		}
+		getJSON(t, c.HTTP.ListenAddr, "/.well-known/bothy", &discovery)
+		if discovery.Maintenance != mode {
+			t.Errorf("discovery says maintenance %q, want %q", discovery.Maintenance, mode)
+		}
+		serving.stop(t)
+	}
+}
+
+func getJSON(t *testing.T, address, path string, into any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
 type running struct {
 	signals chan os.Signal
 	done    chan int

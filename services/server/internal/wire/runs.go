@@ -21,9 +21,10 @@ type runsModule struct {
 }
 
 var (
-	_ runs.Delivery = (*runsapp.Service)(nil)
-	_ runs.Reads    = (*runsapp.Service)(nil)
-	_ runs.Updates  = (*runshttp.Updates)(nil)
+	_ runs.Delivery    = (*runsapp.Service)(nil)
+	_ runs.Reads       = (*runsapp.Service)(nil)
+	_ runs.RunningRuns = (*runsapp.Service)(nil)
+	_ runs.Updates     = (*runshttp.Updates)(nil)
 )
 
 func (p *process) buildRuns(context.Context) error {

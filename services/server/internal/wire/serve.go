@@ -285,14 +285,25 @@ func (s *Server) buildRoutes(context.Context) error {
 	s.chain, err = httpserver.New(httpserver.Options{
 		Config: s.config.HTTP, Log: s.log, Clock: s.clock, Telemetry: s.telemetry, Meter: s.meter, Limiter: s.limiter,
 		Authenticator: s.identity.authenticator, Units: s.units, Idempotency: s.sync.idempotency, Positions: s.sync.tail,
-		SetupComplete: func() (bool, error) { return s.instance.service.SetupComplete(context.Background()) },
-		RateKeys:      map[string]func(*http.Request, actor.Actor) string{"auth_session": bySession},
-		Pages:         pages, Observe: s.observe, Unproven: s.unproven, Inspect: s.inspect,
+		SetupComplete:     func() (bool, error) { return s.instance.service.SetupComplete(context.Background()) },
+		MaintenanceAllows: s.goesOn,
+		RateKeys:          map[string]func(*http.Request, actor.Actor) string{"auth_session": bySession},
+		Pages:             pages, Observe: s.observe, Unproven: s.unproven, Inspect: s.inspect,
 	}, list)
 	if err != nil {
 		return err
 	}
 	return mount(s.chain, s.handlers(), identityhttp.ProofMiddleware(s.identity.proofs), s.gateway.handler)
+}
+
+// goesOn lets an agent finish the run that it works on while the instance takes no other
+// writes: an answer that could not be delivered would have been paid for in vain.
+func (s *Server) goesOn(r *http.Request, _ httpserver.Operation) (bool, error) {
+	who := actor.From(r.Context())
+	if who.Kind != actor.KindAgent || who.ActingFor == nil {
+		return false, nil
+	}
+	return s.runs.service.Running(r.Context(), who.ActingFor.RunID)
 }
 
 // bySession keeps people behind one address apart; what carries no session is counted by the

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
 const (
@@ -56,7 +57,7 @@ func (s *Service) EnsureIPKeys(ctx context.Context) error {
 		}
 		rows, err = s.store.IPKeys(ctx, now)
 		return err
-	})
+	}, txn.WithWriteInMaintenance()) // What is allowed to write in maintenance is recorded with a pseudonym too.
 	if err != nil {
 		return err
 	}

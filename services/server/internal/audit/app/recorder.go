@@ -18,6 +18,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
@@ -122,12 +123,20 @@ func hold(u txn.Unit, rows ...domain.Row) {
 	b.rows = append(b.rows, rows...)
 }
 
-// writeRows puts rows into a unit of their own.
+// writeRows puts rows into a unit of their own. In maintenance the log of the server has to
+// do: reads and refusals must not change a database that is being moved.
 func (s *Service) writeRows(ctx context.Context, rows []domain.Row) error {
-	return s.units.Do(ctx, func(ctx context.Context) error {
+	err := s.units.Do(ctx, func(ctx context.Context) error {
 		hold(txn.Current(ctx), rows...)
 		return nil
 	})
+	if !errs.Is(err, errs.CodeMaintenance) {
+		return err
+	}
+	for _, r := range rows {
+		s.log.InfoContext(ctx, "not recorded in maintenance", "action", r.Action, "outcome", r.Outcome, "correlation_id", r.CorrelationID)
+	}
+	return nil
 }
 
 // Append is the hook at the end of a unit: it numbers the rows of the unit under the lock of

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/reqmeta"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
@@ -97,7 +98,7 @@ func (s *Seen) collect(first Use) []Use {
 // end, which lies days away.
 func (s *Seen) write(ctx context.Context, batch []Use) {
 	err := s.units.Do(ctx, func(ctx context.Context) error { return s.store.NoteUses(ctx, batch, s.idle) })
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errs.Is(err, errs.CodeMaintenance) {
 		s.log.Warn("last uses of credentials not noted", "count", len(batch), "error", err)
 	}
 	s.mu.Lock()

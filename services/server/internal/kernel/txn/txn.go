@@ -135,3 +135,17 @@ func StatementTimeout(d time.Duration) Option { return func(o *Options) { o.Stat
 
 // WithWriteInMaintenance exempts the unit from the read-only mode of maintenance.
 func WithWriteInMaintenance() Option { return func(o *Options) { o.WriteInMaintenance = true } }
+
+type exemptKey struct{}
+
+// ExemptFromMaintenance exempts every unit below the context, for a request whose action may
+// write in maintenance: its use case cannot know on which terms it was let in.
+func ExemptFromMaintenance(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exemptKey{}, true)
+}
+
+// IsExemptFromMaintenance reports whether the context comes from ExemptFromMaintenance.
+func IsExemptFromMaintenance(ctx context.Context) bool {
+	exempt, _ := ctx.Value(exemptKey{}).(bool)
+	return exempt
+}

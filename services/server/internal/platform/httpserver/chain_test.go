@@ -232,6 +232,28 @@ func TestTheStagesStandInTheirOrder(t *testing.T) {
 	}
 }
 
+// What may be written in maintenance is written by a use case that knows nothing of it.
+func TestAllowedWritesAreExemptFromMaintenance(t *testing.T) {
+	for _, rule := range []MaintenanceRule{MaintenanceAllow, MaintenanceConditional} {
+		b := setup(t, func(options *Options, op *Operation) {
+			options.Config.MaintenanceMode = "read_only"
+			options.MaintenanceAllows = func(*http.Request, Operation) (bool, error) { return true, nil }
+			op.Maintenance = rule
+		})
+		exempt, answer := false, b.handle
+		b.handle = func(w http.ResponseWriter, r *http.Request) {
+			exempt = txn.IsExemptFromMaintenance(r.Context())
+			answer(w, r)
+		}
+		for _, headers := range [][]string{nil, {"Idempotency-Key", "k1"}} {
+			exempt = false
+			if w := b.write(headers...); w.Code != http.StatusCreated || !exempt {
+				t.Errorf("%v %v: status %d, exempt %v", rule, headers, w.Code, exempt)
+			}
+		}
+	}
+}
+
 // One request violates every stage. Each row mends the fault that was found and meets the
 // next one, which shows the order from outside.
 func TestAnEarlierStageAnswersFirst(t *testing.T) {

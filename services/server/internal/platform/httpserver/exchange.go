@@ -42,8 +42,6 @@ type exchange struct {
 	bodyRead bool
 	// position is what a read reflects, zero when unknown.
 	position int64
-	// exempt says that a write may run although the instance is read-only.
-	exempt bool
 
 	// routed is set by the route; until then the answers of the router are only noted.
 	routed         bool

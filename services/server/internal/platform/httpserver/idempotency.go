@@ -100,10 +100,6 @@ func (c *Chain) runOnce(x *exchange, r *http.Request, key idempotency.Key, rest 
 		answer *buffer
 		stored *idempotency.Answer
 	)
-	options := []txn.Option{txn.AllowLateRightsChange()}
-	if x.exempt {
-		options = append(options, txn.WithWriteInMaintenance())
-	}
 	// The unit may run the function again, so each run begins with nothing of the last one.
 	err := c.options.Units.Do(r.Context(), func(ctx context.Context) error {
 		answer, stored, x.checks, x.code = nil, nil, nil, ""
@@ -124,7 +120,7 @@ func (c *Chain) runOnce(x *exchange, r *http.Request, key idempotency.Key, rest 
 			return &refused{answer.err}
 		}
 		return c.options.Idempotency.Complete(ctx, key, answer.stored(secret))
-	}, options...)
+	}, txn.AllowLateRightsChange())
 	x.r = r
 	switch {
 	case err == nil && stored != nil:

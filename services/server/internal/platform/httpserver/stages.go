@@ -14,6 +14,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/flush"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 	"github.com/OWNER/bothy/services/server/internal/platform/ratelimit"
 )
 
@@ -236,8 +237,7 @@ func (c *Chain) maintenanceStage(op *Operation, rest next) next {
 			x.fail(w, errs.New(errs.CodeMaintenance, "The instance is in maintenance and takes no changes. Try again later."))
 			return
 		}
-		x.exempt = true
-		rest(x, w, r)
+		rest(x, w, r.WithContext(txn.ExemptFromMaintenance(r.Context())))
 	}
 }
 

@@ -39,6 +39,18 @@ func (s *Service) Get(ctx context.Context, id ids.ID) (Document, error) {
 	return s.document(ctx, r, shownSteps)
 }
 
+// Running implements runs.RunningRuns.
+func (s *Service) Running(ctx context.Context, run ids.ID) (bool, error) {
+	r, err := s.d.Runs.ByID(ctx, run)
+	if errs.Is(err, errs.CodeNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the run: %w", err)
+	}
+	return r.State == domain.Running, nil
+}
+
 // List gives the runs of a thread, newest first and before the given one. next is the place
 // behind the last one, zero on the last page.
 func (s *Service) List(ctx context.Context, thread, before ids.ID, limit int) (list []domain.Run, next ids.ID, err error) {

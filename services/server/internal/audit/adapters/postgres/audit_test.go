@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ type bundle struct {
 	units *pg.Units
 	clock *clocktest.Fake
 	svc   *app.Service
+	// maintenance makes the units refuse to write.
+	maintenance atomic.Bool
 }
 
 func setup(t *testing.T, opts ...pgtest.Option) *bundle {
@@ -46,7 +49,8 @@ func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	}
 	registry := txn.NewRegistry()
 	registry.SetHooks(txn.Hooks{Audit: func(ctx context.Context) error { return b.svc.Append(ctx) }})
-	b.units = b.db.UnitsAt(registry, b.clock)
+	registry.Seal()
+	b.units = pg.NewUnits(b.db.DB, registry, b.clock, pg.UnitConfig{Maintenance: b.maintenance.Load})
 	store, err := keystore.Open(filepath.Join(t.TempDir(), "keys"))
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +175,31 @@ func TestDenialsAreWrittenAfterTheRollbackAndCounted(t *testing.T) {
 	}
 	if got := b.breaks(t); len(got) > 0 {
 		t.Errorf("breaks %v", got)
+	}
+}
+
+// In maintenance reads go on unrecorded, the act that is let in is recorded, and the process
+// has the keys of its pseudonyms.
+func TestMaintenanceRecordsOnlyWhatMayWrite(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.maintenance.Store(true)
+	before := b.db.Count(t, "SELECT count(*) FROM audit_events")
+	b.clock.Advance(90 * 24 * time.Hour)
+	if err := b.svc.EnsureIPKeys(request()); err != nil {
+		t.Errorf("the keys of a new period: %v", err)
+	}
+	if err := b.svc.Allowed(request(), entry()); err != nil {
+		t.Errorf("a read fails for its record: %v", err)
+	}
+	b.svc.Denied(request(), auditing.Entry{Action: "grant.create", Reason: "not_owner"})
+	b.svc.Drain(request())
+	if n := b.db.Count(t, "SELECT count(*) FROM audit_events") - before; n != 0 {
+		t.Errorf("%d rows were written", n)
+	}
+	err := b.units.Do(txn.ExemptFromMaintenance(request()), func(ctx context.Context) error { return b.svc.Allowed(ctx, entry()) })
+	if n := b.db.Count(t, "SELECT count(*) FROM audit_events") - before; err != nil || n != 1 {
+		t.Errorf("an exempted act: %d rows, %v", n, err)
 	}
 }
 

@@ -299,6 +299,37 @@ func TestOfTwoWorkersOneStarts(t *testing.T) {
 	}
 }
 
+// While the instance takes no other writes, only a run that an agent is at work on goes on.
+func TestOnlyARunUnderWayIsRunning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	running := func(run ids.ID) bool {
+		yes, err := w.service.Running(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	_, queued := w.order()
+	if running(queued) || running(ids.New()) {
+		t.Error("a run that waits, or none, counts as running")
+	}
+	d, _, _ := w.deliver(queued)
+	ctx := w.acting(w.agent, d.Token)
+	if _, err := w.service.Start(ctx, queued, app.Start{}); err != nil {
+		t.Fatal(err)
+	}
+	if !running(queued) {
+		t.Error("a started run does not count as running")
+	}
+	if _, err := w.service.Finish(ctx, queued, app.Finish{State: domain.Failed, ErrorCode: "broken"}); err != nil {
+		t.Fatal(err)
+	}
+	if running(queued) {
+		t.Error("a run that has ended counts as running")
+	}
+}
+
 func TestAnAgentStartsNoMoreRunsThanItMay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
