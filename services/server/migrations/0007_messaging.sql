@@ -50,7 +50,9 @@ CREATE TABLE messages (
     CHECK (deleted_at IS NULL OR content = '' AND plain_text = '' AND has_bits = 0 AND links = '{}' AND client_hash IS NULL)
 );
 
-CREATE UNIQUE INDEX messages_client_key ON messages (author_id, client_msg_id) WHERE client_msg_id IS NOT NULL;
+-- The key stands first: it alone finds the row, so that the lookup before every send need not choose between this index
+-- and the one of the author's messages.
+CREATE UNIQUE INDEX messages_client_key ON messages (client_msg_id, author_id) WHERE client_msg_id IS NOT NULL;
 CREATE UNIQUE INDEX messages_anchor_key ON messages (run_id) WHERE kind = 'run';
 CREATE INDEX messages_run ON messages (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX messages_author ON messages (author_id, id DESC);

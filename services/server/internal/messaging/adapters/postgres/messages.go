@@ -94,7 +94,9 @@ func (r *Messages) Lock(ctx context.Context, id ids.ID) error {
 }
 
 const (
-	findSent  = `SELECT id, client_hash FROM messages WHERE author_id = $1 AND client_msg_id = $2`
+	// The author is compared in a way that no index serves. Prepared on a table without statistics, the plan would
+	// otherwise walk all messages of the author, and stay that way until the table is analyzed.
+	findSent  = `SELECT id, client_hash FROM messages WHERE client_msg_id = $2 AND author_id IS NOT DISTINCT FROM $1`
 	findReply = `SELECT id, thread_id, thread_seq, author_id, deleted_at IS NOT NULL FROM messages WHERE id = $1`
 )
 
