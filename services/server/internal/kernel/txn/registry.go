@@ -67,6 +67,10 @@ func (r *Registry) Hooks() Hooks { return r.hooks }
 // Seal ends the filling of the registry.
 func (r *Registry) Seal() { r.sealed = true }
 
+// Sealed reports whether the registration has ended. A unit that runs before could miss a
+// hook or a subscriber.
+func (r *Registry) Sealed() bool { return r.sealed }
+
 // Subscribe registers fn for events of type E. Delivery is synchronous, in the order of
 // registration and in the publisher's transaction; an error prevents the commit. fn must be
 // a function or a method value of the subscribing module: a closure would hide its owner

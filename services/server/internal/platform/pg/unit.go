@@ -17,6 +17,8 @@ import (
 // rightsRetryMax bounds the repetitions of a unit that decided on stale rights.
 const rightsRetryMax = 3
 
+var errUnsealed = errors.New("pg: a unit of work was opened before the registry was sealed")
+
 // UnitConfig is what units depend on beside the database.
 type UnitConfig struct {
 	// Maintenance reports whether writes are refused; nil means never.
@@ -52,6 +54,9 @@ func (s *Units) Do(ctx context.Context, fn func(ctx context.Context) error, opts
 	} else if outer != nil {
 		return outer.join(ctx, fn, o)
 	}
+	if !s.registry.Sealed() {
+		return errUnsealed
+	}
 	exempt := o.WriteInMaintenance || txn.IsExemptFromMaintenance(ctx)
 	if s.cfg.Maintenance != nil && !exempt && s.cfg.Maintenance() {
 		return errs.New(errs.CodeMaintenance, "The instance is in maintenance: reading works, writing does not.").
@@ -69,6 +74,9 @@ func (s *Units) View(ctx context.Context, fn func(ctx context.Context) error, op
 		return err
 	} else if outer != nil {
 		return fn(ctx)
+	}
+	if !s.registry.Sealed() {
+		return errUnsealed
 	}
 	u := s.newUnit(collect(opts), true)
 	defer u.rollback(ctx)

@@ -371,6 +371,17 @@ func TestTheContextMustNotOutliveItsUnit(t *testing.T) {
 	}
 }
 
+// Whoever registered too late would never be called, and nobody would notice.
+func TestNoUnitRunsBeforeTheRegistryIsSealed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	units := pg.NewUnits(b.db.DB, b.registry, fixedClock{}, pg.UnitConfig{})
+	ran := func(context.Context) error { t.Error("the unit ran"); return nil }
+	if units.Do(context.Background(), ran) == nil || units.View(context.Background(), ran) == nil {
+		t.Error("no error")
+	}
+}
+
 func TestMaintenanceRefusesWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -28,8 +28,6 @@ import (
 func TestSetupMakesTheFirstPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	setup := app.NewSetup(w.deps)
-	txn.Subscribe(w.registry, setup.OnSetupCompleted)
 	err := w.units.Do(w.ctx, func(ctx context.Context) error {
 		return txn.Publish(ctx, identity.SetupCompleted{OwnerID: w.owner})
 	})

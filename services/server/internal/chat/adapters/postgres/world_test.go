@@ -68,6 +68,8 @@ func newWorld(t testing.TB) *world {
 		Units: w.units, Authorizer: w.rules, Log: w.log, Directory: directory{w.agent}, Grants: w.rules, Affected: w.rules,
 		Spaces: spaces, Channels: channels, Threads: threads, Payloads: httpapi.Payloads{}, Clusters: graphemes.Clusters{},
 	}
+	txn.Subscribe(w.registry, app.NewSetup(w.deps).OnSetupCompleted)
+	w.registry.Seal()
 	w.spaces, w.channels, w.threads = app.NewSpaces(w.deps), app.NewChannels(w.deps), app.NewThreads(w.deps)
 	w.structure, w.source = app.NewStructure(channels), app.NewRightsSource(spaces, channels, threads)
 	w.handlers, w.snapshot = httpapi.New(w.spaces, w.channels, w.threads), httpapi.NewSnapshot(w.spaces, w.channels, w.threads)

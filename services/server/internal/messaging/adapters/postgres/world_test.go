@@ -91,6 +91,7 @@ func newWorld(t testing.TB, opts ...pgtest.Option) *world {
 	txn.Subscribe(w.registry, w.posted.OnMessagePosted)
 	txn.Subscribe(w.registry, w.posted.OnMessageEdited)
 	txn.Subscribe(w.registry, w.posted.OnMessageDeleted)
+	w.registry.Seal()
 	w.units = pg.NewUnits(w.db.DB, w.registry, w.clock, pg.UnitConfig{})
 
 	spaces, channels, threads := chatpg.NewSpaces(w.db.DB), chatpg.NewChannels(w.db.DB), chatpg.NewThreads(w.db.DB)
