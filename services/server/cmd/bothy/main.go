@@ -17,6 +17,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 )
 
 const (
@@ -131,9 +133,15 @@ func (c *call) parse(set *flag.FlagSet) (code int, ok bool) {
 	return exitOK, true
 }
 
-// fail reports an error and gives the code.
+// fail reports an error and gives the code. What was wrong with which value stands in the fields
+// of a validation alone, so they are told too.
 func (c *call) fail(code int, err error) int {
 	_, _ = fmt.Fprintf(c.stderr, "bothy %s: %v\n", c.command.name, err)
+	if fault := (*errs.Error)(nil); errors.As(err, &fault) {
+		for _, f := range fault.Fields {
+			_, _ = fmt.Fprintf(c.stderr, "  %s: %s\n", f.Pointer, f.Message)
+		}
+	}
 	return code
 }
 

@@ -5,9 +5,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 )
 
 func invoke(args ...string) (code int, stdout, stderr string) {
@@ -78,5 +81,18 @@ func TestConfigurationFaultsAreNamedWithoutValues(t *testing.T) {
 	}
 	if strings.Contains(text, "secret-in-the-wrong-place") {
 		t.Error("a value is repeated")
+	}
+}
+
+func TestFaultsOfAValueAreToldWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := &call{command: &command{name: "setup bootstrap-owner"}, stderr: &out}
+	err := fmt.Errorf("prepare: %w", errs.Invalid("/handle", "too_short", "A handle has at least 2 characters."))
+	if code := c.fail(exitFailed, err); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(out.String(), "\n  /handle: A handle has at least 2 characters.\n") {
+		t.Errorf("got %q", out.String())
 	}
 }
