@@ -80,6 +80,79 @@ func TestAServerInMaintenanceStarts(t *testing.T) {
 	}
 }
 
+// Each role does its part and nothing else: api serves and reads the log but works on no job,
+// worker works and has no door to the public. Health answers in both, on the internal address
+// alone.
+func TestEachRoleDoesItsPartAlone(t *testing.T) {
+	db := pgtest.New(t, pgtest.AsApp())
+	c := testConfig(t, db)
+	c.HTTP.ListenAddr, c.HTTP.InternalListenAddr = freeAddress(t), freeAddress(t)
+	for _, tc := range []struct {
+		role               string
+		public, log, works bool
+	}{{"api", true, true, false}, {"worker", false, false, true}} {
+		t.Run(tc.role, func(t *testing.T) {
+			c.Lifecycle.Role = tc.role
+			ready := make(chan struct{})
+			serving := serve(t, c, func(string, string) { close(ready) })
+			select {
+			case <-ready:
+			case <-time.After(patience):
+				t.Fatal("not ready")
+			}
+			if got := status(t, c.HTTP.ListenAddr, "/api/v1/discovery") != 0; got != tc.public {
+				t.Errorf("the public address answers: %v", got)
+			}
+			for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/api/v1/discovery": 404} {
+				if got := status(t, c.HTTP.InternalListenAddr, path); got != want {
+					t.Errorf("the internal address answers %s with %d, want %d", path, got, want)
+				}
+			}
+			if tc.works {
+				eventually(t, "a leader of the jobs", func() bool { return db.Count(t, "SELECT count(*) FROM jobs.river_leader") == 1 })
+			} else if n := db.Count(t, "SELECT count(*) FROM jobs.river_leader"); n != 0 {
+				t.Error("a role that does not work leads the jobs")
+			}
+			listening := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%event_log%'"
+			if tc.log {
+				eventually(t, "one reader of the log", func() bool { return db.Count(t, listening) == 1 })
+			} else if n := db.Count(t, listening); n != 0 {
+				t.Errorf("%d readers of the log", n)
+			}
+			serving.stop(t)
+		})
+	}
+}
+
+// status is the status of an answer, 0 when nobody listens.
+func status(t *testing.T, address, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// eventually waits for what nobody announces.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("still waiting for %s", what)
+		}
+		select {
+		case <-t.Context().Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 func getJSON(t *testing.T, address, path string, into any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
@@ -129,17 +202,7 @@ func (r running) stop(t *testing.T) {
 // waitUnready waits until the process names code among the reasons why it is not ready.
 func waitUnready(t *testing.T, address, code string) {
 	t.Helper()
-	var reasons []string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if reasons = unready(t, address); slices.Contains(reasons, code) {
-			return
-		}
-		select {
-		case <-t.Context().Done():
-		case <-time.After(20 * time.Millisecond): // The process tells nobody that it has settled.
-		}
-	}
-	t.Fatalf("unready because of %v, want %s", reasons, code)
+	eventually(t, "the reason "+code, func() bool { return slices.Contains(unready(t, address), code) })
 }
 
 func unready(t *testing.T, address string) (reasons []string) {
