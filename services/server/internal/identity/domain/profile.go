@@ -27,7 +27,7 @@ const (
 )
 
 // CheckName tells whether a single line of display text is acceptable: not empty, not
-// longer than the limit, no control or reordering characters.
+// longer than the limit, something to see, no control or reordering characters.
 func CheckName(s string, limit int) Fault {
 	if strings.TrimSpace(s) == "" {
 		return "empty"
@@ -59,6 +59,10 @@ func textFault(err error) Fault {
 		return "invalid_utf8"
 	case errors.Is(err, textcheck.ErrBidi):
 		return "bidi_control"
+	case errors.Is(err, textcheck.ErrInvisible):
+		return "invisible_character"
+	case errors.Is(err, textcheck.ErrStacked):
+		return "cluster_too_long"
 	default:
 		return "control_character"
 	}

@@ -155,6 +155,8 @@ func TestProfileFields(t *testing.T) {
 		"name":           {CheckName("Ana", DisplayNameMax), true},
 		"empty name":     {CheckName("  ", DisplayNameMax), false},
 		"reordered name": {CheckName("Ana\u202e", DisplayNameMax), false},
+		"unseen name":    {CheckName("\u200b\u3164", DisplayNameMax), false},
+		"tower of marks": {CheckName("e"+strings.Repeat("\u0301", 60), DisplayNameMax), false},
 		"long name":      {CheckName(strings.Repeat("ä", 81), DisplayNameMax), false},
 		"80 letters":     {CheckName(strings.Repeat("ä", 80), DisplayNameMax), true},
 		"bio":            {CheckParagraph("two\nlines", BioMax), true},

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package textcheck refuses display texts that could deceive a reader or break a
-// terminal: invalid UTF-8, control characters and characters that reorder the text around
-// them. It does not check lengths; limits belong to the thing that is named.
+// terminal: invalid UTF-8, control characters, characters that reorder the text around
+// them, names that show nothing and towers of marks. It does not check lengths; limits
+// belong to the thing that is named.
 package textcheck
 
 import (
 	"errors"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -17,10 +20,37 @@ var (
 	ErrControl = errors.New("control_character")
 	// ErrBidi means that the text holds a bidirectional control character.
 	ErrBidi = errors.New("bidi_control")
+	// ErrInvisible means that the text has characters and none that can be seen.
+	ErrInvisible = errors.New("invisible_character")
+	// ErrStacked means that one character carries so many marks that it covers its neighbours.
+	ErrStacked = errors.New("cluster_too_long")
 )
 
-// Name checks one line of display text: names, titles, labels.
-func Name(s string) error { return check(s, false) }
+// maxMarks is how many marks may follow one character. Scripts need a handful.
+const maxMarks = 31
+
+// Name checks one line of display text: names, titles, labels. An empty text passes; whether
+// one is needed is the question of the thing that is named.
+func Name(s string) error {
+	if err := check(s, false); err != nil {
+		return err
+	}
+	shown, marks := false, 0
+	for _, r := range s {
+		if !unicode.Is(unicode.M, r) {
+			marks = 0
+			shown = shown || isVisible(r)
+			continue
+		}
+		if marks++; marks > maxMarks {
+			return ErrStacked
+		}
+	}
+	if !shown && strings.TrimSpace(s) != "" {
+		return ErrInvisible
+	}
+	return nil
+}
 
 // Body checks text of several lines, in which line breaks and tabs are allowed. Other
 // control characters are not; bidirectional controls are, because people quote and
@@ -47,4 +77,13 @@ func check(s string, body bool) error {
 
 func isBidiControl(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// isVisible tells whether a character that is no mark leaves ink by itself.
+func isVisible(r rune) bool {
+	switch r {
+	case 0x115f, 0x1160, 0x3164, 0xffa0, 0x2800: // the fillers of Hangul, the empty pattern of Braille
+		return false
+	}
+	return unicode.IsGraphic(r) && !unicode.Is(unicode.Z, r)
 }
