@@ -459,8 +459,8 @@ func TestFollowingTheLogEqualsReadingAnew(t *testing.T) {
 	}
 }
 
-// AuthorizeWarm is the cost of a decision for a read whose rights are in memory.
-func BenchmarkAuthorizeWarm(bench *testing.B) {
+// AuthorizeCached is the cost of a decision for a read whose rights are in memory.
+func BenchmarkAuthorizeCached(bench *testing.B) {
 	b := setup(bench)
 	b.give(b.ana, b.space, "space", "write")
 	if err := b.svc.LoadStructure(context.Background()); err != nil {
