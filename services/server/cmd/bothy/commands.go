@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/OWNER/bothy/services/server/internal/platform/secrets"
 	"github.com/OWNER/bothy/services/server/internal/wire"
 )
 
@@ -139,6 +140,25 @@ func configReference(_ context.Context, c *call) int {
 		return code
 	}
 	return c.outcome(wire.ConfigReference(c.stdout))
+}
+
+func secretsInit(_ context.Context, c *call) int {
+	set := c.flags()
+	var o secrets.InitOptions
+	set.StringVar(&o.Target, "target", "", "`folder` that gets _store with every secret")
+	set.StringVar(&o.Source, "source", "", "`folder` with secrets that exist already")
+	set.BoolVar(&o.AdoptSource, "adopt-source", false, "let the source win where both differ; the former value stays as NAME.previous")
+	if code, ok := c.parse(set); !ok {
+		return code
+	}
+	if o.Target == "" {
+		return c.fail(exitUsage, errors.New("--target is needed"))
+	}
+	results, err := secrets.Init(o)
+	for _, r := range results {
+		_, _ = fmt.Fprintln(c.stdout, r.Outcome, r.Name)
+	}
+	return c.outcome(err)
 }
 
 func restoreFinalize(ctx context.Context, c *call) int {

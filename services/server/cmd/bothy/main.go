@@ -63,6 +63,8 @@ var commands = []command{
 	{name: "config print", usage: "[--changed] [--config FILE]", run: configPrint,
 		help: "print the effective configuration with the source of each value; --changed leaves defaults out."},
 	{name: "config reference", usage: "", run: configReference, help: "print the reference of all keys as Markdown."},
+	{name: "secrets init", usage: "--target DIR [--source DIR] [--adopt-source]", run: secretsInit,
+		help: "make the secrets that are missing in DIR/_store, which is the folder for secrets.dir; repeating changes nothing. Needs no configuration."},
 	{name: "restore finalize", usage: "[--relocation MANIFEST] [--config FILE]", run: restoreFinalize,
 		help: "end a restore: a new epoch for clients and consumers, or with a manifest prove that nothing was lost. No server may run."},
 	{name: "healthcheck", usage: "--url URL [--timeout 5s]", run: healthcheck,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,6 +50,30 @@ func TestExitCodesTellHowACommandWasCalled(t *testing.T) {
 				t.Errorf("exit code %d, want %d; %s", code, tc.code, stderr)
 			}
 		})
+	}
+}
+
+// The command reads its flags alone, prints a line per secret and never a value.
+func TestSecretsAreMadeOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code, out, stderr := invoke("secrets", "init", "--target", dir)
+	if code != exitOK || !strings.Contains(out, "created auth_code_hmac_key\n") || !strings.Contains(out, "skipped tls_key\n") {
+		t.Fatalf("exit code %d, %q, %q", code, out, stderr)
+	}
+	name := filepath.Join(dir, "_store", "auth_code_hmac_key")
+	before, err := os.ReadFile(name)
+	if err != nil || strings.Contains(out+stderr, strings.TrimSpace(string(before))) {
+		t.Fatalf("%v, or the value was printed", err)
+	}
+	if code, out, _ = invoke("secrets", "init", "--target", dir); code != exitOK || strings.Contains(out, "created") {
+		t.Errorf("again: exit code %d, %q", code, out)
+	}
+	if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
+		t.Error("the second call changed a secret")
+	}
+	if code, _, _ = invoke("secrets", "init"); code != exitUsage {
+		t.Errorf("without a target: exit code %d", code)
 	}
 }
 
