@@ -5,9 +5,11 @@
 package paging
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 const (
@@ -52,11 +54,26 @@ func Decode[T any](list, cursor string) (T, error) {
 	if err != nil {
 		return e.Position, ErrCursor
 	}
-	if err := json.Unmarshal(raw, &e); err != nil || e.List != list {
+	if err := json.Unmarshal(raw, &e); err != nil || e.List != list || holdsNUL(raw) {
 		var none T
 		return none, ErrCursor
 	}
 	return e.Position, nil
+}
+
+// holdsNUL finds what no position has, because the database stores none, and what it would
+// refuse as a parameter.
+func holdsNUL(raw []byte) bool {
+	words := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		word, err := words.Token()
+		if err != nil {
+			return false
+		}
+		if text, ok := word.(string); ok && strings.ContainsRune(text, 0) {
+			return true
+		}
+	}
 }
 
 type envelope[T any] struct {
