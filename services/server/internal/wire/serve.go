@@ -89,10 +89,11 @@ func NewServer(c *Config, o Options) *Server {
 	if o.Observer == nil {
 		o.Observer = nobody{}
 	}
+	given := o
 	if o.Log == nil {
 		o.Log = otel.NewLogger(c.Log, o.Console.Err, isTerminal(o.Console.Err))
 	}
-	s := &Server{options: o, startup: health.NewGate(false), finalized: health.NewGate(true), recent: health.NewGate(true)}
+	s := &Server{options: given, startup: health.NewGate(false), finalized: health.NewGate(true), recent: health.NewGate(true)}
 	s.config, s.log, s.clock, s.observer = c, o.Log, o.Clock, o.Observer
 	s.meter, s.telemetry = otel.NoMeter{}, otel.Off()
 	s.runner = lifecycle.New(c.Lifecycle, o.Log, o.Clock)
@@ -120,8 +121,8 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) int {
 		name string
 		run  func(ctx context.Context) error
 	}{
-		{"telemetry", s.startTelemetry},
 		{"secrets", s.openSecrets},
+		{"telemetry", s.startTelemetry},
 		{"internal_listener", s.openInternal},
 		{"database", s.openDatabase},
 		{"schema", s.checkSchema},
@@ -141,11 +142,21 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) int {
 func (s *Server) startTelemetry(ctx context.Context) error {
 	c := s.config.Otel
 	c.Environment, c.Role, c.Version = s.config.Instance.Environment, s.config.Lifecycle.Role, buildinfo.Current().Version
+	if c.HeadersRef != "" {
+		headers, err := s.secrets.Resolve("telemetry.otlp_headers_ref", c.HeadersRef)
+		if err != nil {
+			return err
+		}
+		c.Headers = headers.Reveal()
+	}
 	telemetry, err := otel.Setup(ctx, c)
 	if err != nil {
 		return err
 	}
 	s.telemetry = telemetry
+	if s.options.Log == nil {
+		s.log = telemetry.WithExport(s.config.Log, s.options.Console.Err, isTerminal(s.options.Console.Err))
+	}
 	s.runner.OnStop(lifecycle.PhaseTelemetry, "telemetry", s.config.Lifecycle.TelemetryFlushTimeout, telemetry.Shutdown)
 	return nil
 }
@@ -159,6 +170,7 @@ func (s *Server) openSecrets(context.Context) (err error) {
 		return err
 	}
 	s.runner.Go(lifecycle.PhaseTail, "ratelimit", s.limiter.Run)
+	s.runner.Go(lifecycle.PhaseTail, "secrets", func(ctx context.Context) error { return stopped(ctx, s.secrets.Run(ctx)) })
 	return nil
 }
 
@@ -195,6 +207,12 @@ func (s *Server) openDatabase(ctx context.Context) (err error) {
 	}
 	s.runner.OnStop(lifecycle.PhaseStores, "database_pool", 0, func(context.Context) error { s.db.Close(); return nil })
 	s.health.Register("database", func(ctx context.Context) bool { return s.db.Ping(ctx) == nil })
+	if s.config.PG.DSN == "" {
+		return s.secrets.Watch("database.password_ref", s.config.PG.PasswordRef, func(password secrets.Value) error {
+			s.db.UsePassword(password.Reveal())
+			return nil
+		})
+	}
 	return nil
 }
 
@@ -426,20 +444,19 @@ func (s *Server) serveAPI(ctx context.Context) error {
 	return nil
 }
 
-// useTLS turns on TLS when the configuration has a pair.
+// useTLS turns on TLS when the configuration has a pair, and takes the next pair when its key
+// changes: whoever renews both writes the certificate first.
 func (s *Server) useTLS() error {
 	if s.config.HTTP.TLSCertificateFile == "" {
 		return nil
 	}
-	certificate, err := os.ReadFile(s.config.HTTP.TLSCertificateFile)
-	if err != nil {
-		return errors.New("server.tls.certificate_file cannot be read")
-	}
-	key, err := s.secrets.Resolve("server.tls.key_ref", s.config.HTTP.TLSKeyRef)
-	if err != nil {
-		return err
-	}
-	return s.public.SetCertificate(certificate, []byte(key.Reveal()))
+	return s.secrets.Watch("server.tls.key_ref", s.config.HTTP.TLSKeyRef, func(key secrets.Value) error {
+		certificate, err := os.ReadFile(s.config.HTTP.TLSCertificateFile)
+		if err != nil {
+			return errors.New("server.tls.certificate_file cannot be read")
+		}
+		return s.public.SetCertificate(certificate, []byte(key.Reveal()))
+	})
 }
 
 // stopped lets a component that was told to end do so without an error.

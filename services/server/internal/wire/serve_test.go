@@ -9,8 +9,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +53,42 @@ func TestASchemaOfANewerServerKeepsTheProcessUnready(t *testing.T) {
 		if got := s.usable(t.Context()); got != step.usable {
 			t.Errorf("needed %s, running %s: usable %v", step.needed, step.running, got)
 		}
+	}
+}
+
+// What the configuration says about the collector is what the collector gets: the headers of
+// the secret, and the log when it is asked for.
+func TestTheCollectorGetsTheLogWithItsHeaders(t *testing.T) {
+	var logs atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/logs" && r.Header.Get("X-Key") == "v" {
+			logs.Add(1)
+		}
+	}))
+	defer collector.Close()
+	headers := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(headers, []byte("X-Key: v\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := LoadConfig(Sources{Flags: map[string]string{
+		"server.public_url": "http://localhost:8080", "secrets.dir": t.TempDir(), "secrets.signing_key_dir": t.TempDir(),
+		"telemetry.otlp_endpoint": collector.URL, "telemetry.otlp_headers_ref": "file:" + headers, "telemetry.export_logs": "true",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(c, Options{Console: Console{Out: io.Discard, Err: io.Discard}})
+	for _, step := range []func(context.Context) error{s.openSecrets, s.startTelemetry} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.log.Info("a line")
+	if err := s.telemetry.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if logs.Load() == 0 {
+		t.Error("the collector got no log with its headers")
 	}
 }
 

@@ -34,6 +34,8 @@ type DB struct {
 	// has covered.
 	unflushed, doubts, settled atomic.Int64
 	closeOnce                  sync.Once
+	// password replaces the one of cfg once the secret has been rotated.
+	password atomic.Pointer[string]
 }
 
 // Open connects flusher and pool and checks that the server keeps what it confirms. Close
@@ -82,6 +84,16 @@ func (db *DB) OpenPlain(ctx context.Context, appName string, maxConns int) (*pgx
 		return nil, fmt.Errorf("open the pool %s: %w", appName, err)
 	}
 	return pool, nil
+}
+
+// UsePassword makes every further connection sign in with another password. Those that are
+// open stay: the server asks for it only at their beginning.
+func (db *DB) UsePassword(password string) { db.password.Store(&password) }
+
+func (db *DB) signIn(c *pgx.ConnConfig) {
+	if password := db.password.Load(); password != nil {
+		c.Password = *password
+	}
 }
 
 // Barrier waits for durability; with synchronous commits it never waits.
@@ -223,6 +235,10 @@ func (db *DB) poolConfig(appName string, maxConns int32) (*pgxpool.Config, error
 	} {
 		cfg.ConnConfig.RuntimeParams[name] = value
 	}
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		db.signIn(c)
+		return nil
+	}
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		RegisterTypes(conn.TypeMap())
 		return nil
@@ -237,6 +253,7 @@ func (db *DB) connectDirect(ctx context.Context, appName string) (*pgx.Conn, err
 		return nil, errors.New("the address of the database is malformed")
 	}
 	cfg.RuntimeParams["application_name"] = appName
+	db.signIn(cfg)
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.AcquireTimeout)
 	defer cancel()
 	return pgx.ConnectConfig(ctx, cfg)

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -379,6 +382,47 @@ func TestNoUnitRunsBeforeTheRegistryIsSealed(t *testing.T) {
 	ran := func(context.Context) error { t.Error("the unit ran"); return nil }
 	if units.Do(context.Background(), ran) == nil || units.View(context.Background(), ran) == nil {
 		t.Error("no error")
+	}
+}
+
+// passwords notes with which password connections begin.
+type passwords struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (p *passwords) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+func (p *passwords) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (p *passwords) TraceConnectStart(ctx context.Context, data pgx.TraceConnectStartData) context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got = append(p.got, data.ConnConfig.Password)
+	return ctx
+}
+
+func (p *passwords) TraceConnectEnd(context.Context, pgx.TraceConnectEndData) {}
+
+func TestARotatedPasswordIsUsedByFurtherConnections(t *testing.T) {
+	t.Parallel()
+	seen := &passwords{}
+	b := setup(t, pgtest.WithConfig(func(c *pg.Config) { c.Tracer = seen }))
+	b.db.UsePassword("rotated")
+	pool, err := b.db.OpenPlain(context.Background(), "further", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := pool.Ping(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if n := len(seen.got); n == 0 || seen.got[n-1] != "rotated" || seen.got[0] == "rotated" {
+		t.Errorf("connections began with %q", seen.got)
 	}
 }
 
