@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package rest is the REST server of the contract: generated types and operations, and by
+// hand what the generator does not compose.
 package rest
 
 import (

@@ -17,7 +17,6 @@ import (
 )
 
 // Authorize implements authorize.Authorizer.
-
 func (s *Service) Authorize(ctx context.Context, action authorize.Action, r authorize.Resource) error {
 	v, err := s.decide(ctx, action, r)
 	authorize.Note(ctx, authorize.Check{Action: action, Resource: r, Allowed: err == nil && v.code == ""})
@@ -33,6 +32,7 @@ func (s *Service) Authorize(ctx context.Context, action authorize.Action, r auth
 
 // Allowed implements authorize.Authorizer.
 
+// Allowed implements authorize.Authorizer.
 func (s *Service) Allowed(ctx context.Context, action authorize.Action, r authorize.Resource) (bool, error) {
 	v, err := s.decide(ctx, action, r)
 	allowed := err == nil && v.code == ""

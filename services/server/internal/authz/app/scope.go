@@ -12,6 +12,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 )
 
+// Scope implements authorize.Authorizer.
 func (s *Service) Scope(ctx context.Context, action authorize.Action) (authorize.Scope, error) {
 	scope, v, err := s.scope(ctx, action)
 	r := authorize.Resource{Kind: authorize.ResourceNone}

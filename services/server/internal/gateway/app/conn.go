@@ -30,7 +30,6 @@ type conn struct {
 
 	// Set by identify and then constant. The hub reads them only of registered connections.
 	principal, device, login, token ids.ID
-	bound                           ids.ID
 	session                         ids.ID
 	consumer                        *consumer
 

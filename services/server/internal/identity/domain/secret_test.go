@@ -124,7 +124,7 @@ func FuzzParseEnrollmentCode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		a, errA := ParseEnrollmentCode(text)
 		b, errB := ParseEnrollmentCode(strings.ToUpper(text))
-		if (errA == nil) != (errB == nil) && strings.ToUpper(strings.ToLower(text)) == strings.ToUpper(text) && isASCII(text) {
+		if (errA == nil) != (errB == nil) && isASCII(text) {
 			t.Fatalf("case decides about %q", text)
 		}
 		if errA == nil && errB == nil && a != b {

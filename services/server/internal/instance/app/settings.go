@@ -55,7 +55,6 @@ func checkTimeZone(v any) error {
 type settingsCache struct {
 	mu       sync.Mutex
 	values   map[string]any
-	version  int64
 	loadedAt time.Time
 }
 

@@ -107,6 +107,6 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests were cut off: %w", err), s.server.Close())
 	}
-	<-failed
+	<-failed //nolint:errcheck // It only says that the listener was closed.
 	return err
 }

@@ -104,7 +104,7 @@ func (rt *Runtime) config(c Config) *river.Config {
 		ReindexerSchedule:   river.NeverSchedule(),
 		ReindexerIndexNames: []string{},
 		SoftStopTimeout:     rt.deps.SoftStop,
-		WorkerMiddleware:    []rivertype.WorkerMiddleware{&middleware{rt: rt}},
+		WorkerMiddleware:    []rivertype.WorkerMiddleware{&middleware{rt: rt}}, //nolint:staticcheck // Plugins replace it in a later version of the library.
 		ErrorHandler:        &failures{rt: rt},
 	}
 	if rt.deps.InsertOnly {

@@ -213,7 +213,7 @@ func (r *Runner) Run(ctx context.Context, signals <-chan os.Signal) int {
 	stopped := make(chan bool, 1)
 	go func() {
 		if started != nil {
-			<-started
+			<-started //nolint:errcheck // The loop above has taken the error, or the stop makes it of no account.
 		}
 		stopped <- r.stop()
 	}()
@@ -327,7 +327,7 @@ func (r *Runner) runStop(base context.Context, s stop) bool {
 	case <-ctx.Done():
 		// The step gets a moment to notice; a context-aware one ends right now.
 		select {
-		case <-done:
+		case <-done: //nolint:errcheck // It is too late for its error.
 		case <-time.After(50 * time.Millisecond):
 		}
 		r.log.Error("stop step overran its budget", "step", s.name)

@@ -39,7 +39,7 @@ func (e *Embedded) launch() (*child, error) {
 	for _, setting := range e.cfg.serverSettings(e.socketDir) {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.Command(e.binaries.Postgres(), args...)
+	cmd := exec.Command(e.binaries.Postgres(), args...) //nolint:noctx // It outlives every context; stop ends it.
 	e.folder.user.Apply(cmd)
 	cmd.Dir = "/"
 	// A pipe of our own: waiting for the process must not wait for its children's output.

@@ -68,7 +68,7 @@ type Published struct {
 	Revoked []identity.DeviceRevoked
 }
 
-// OnSetup, OnEnded and OnRevoked are the subscribers.
+// OnSetup is a subscriber, as are OnEnded and OnRevoked.
 func (p *Published) OnSetup(_ context.Context, e identity.SetupCompleted) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -182,7 +182,7 @@ func (c *Cluster) launch() error {
 	for _, s := range c.settings {
 		args = append(args, "-c", s)
 	}
-	cmd := exec.Command(c.binaries.Postgres(), args...)
+	cmd := exec.Command(c.binaries.Postgres(), args...) //nolint:noctx // It outlives every context; the test ends it.
 	c.user.Apply(cmd)
 	cmd.Dir = "/"
 	// A file instead of a pipe: a frozen child would keep a pipe open beyond the server's end.

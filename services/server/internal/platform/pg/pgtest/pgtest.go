@@ -247,9 +247,9 @@ func selectSteps(o options) (fstest.MapFS, error) {
 // processes share it.
 func ensureTemplate(ctx context.Context, admin string, files fstest.MapFS) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, templateVersion)
+	_, _ = fmt.Fprintln(sum, templateVersion)
 	for _, name := range sortedNames(files) {
-		fmt.Fprintln(sum, name, len(files[name].Data))
+		_, _ = fmt.Fprintln(sum, name, len(files[name].Data))
 		sum.Write(files[name].Data)
 	}
 	key := sum.Sum(nil)

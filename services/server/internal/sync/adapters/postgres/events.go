@@ -101,7 +101,7 @@ func (r *Events) Bounds(ctx context.Context) (minSeq, head int64, err error) {
 	return b.MinSeq, b.HeadSeq, wrap("read the bounds of the log", err)
 }
 
-// CreatePartitions, DetachExpired, DropDetached and Trim implement app.Partitions.
+// CreatePartitions implements app.Partitions, as do the three methods below it.
 func (r *Events) CreatePartitions(ctx context.Context, ahead int, size int64) (int, error) {
 	n, err := r.queries(ctx).PartitionsCreate(ctx, int32(ahead), size)
 	return int(n), wrap("create partitions", err)
