@@ -154,7 +154,7 @@ chaos: $(POSTGRES) ## Run the tests that kill, cut and delay
 
 perf: $(POSTGRES) ## Measure against the performance targets
 	@test -d $(SERVER)/perf || { echo "perf: there is no $(SERVER)/perf" >&2; exit 1; }
-	go test -C $(SERVER) -tags perf -count=1 -timeout 30m ./perf/...
+	go test -C $(SERVER) -tags perf -count=1 -timeout 30m -p 1 -v ./perf/$(if $(TEST),$(TEST),...)
 
 ## Running
 

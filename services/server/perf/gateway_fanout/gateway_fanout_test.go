@@ -36,14 +36,14 @@ func TestFanout(t *testing.T) {
 	b.Report.Load["rate"], b.Report.Load["sockets"], b.Report.Load["warmup_s"], b.Report.Load["measured_s"] = rate, sockets, warmup.Seconds(), span.Seconds()
 	b.Report.Load["compression"] = "offered, as browsers do"
 	authors := b.Callers(rate)
-	var figures []float64
-	valid, samples := true, int64(0)
-	for n := range bench.Runs() {
-		run, summary, ok := measure(t, b, book, authors, span, fmt.Sprint("run ", n+1))
+	samples := int64(0)
+	figures, enough := bench.Repeat(func(n int) (float64, bool) {
+		run, summary, valid := measure(t, b, book, authors, span, fmt.Sprint("run ", n+1))
 		b.Report.Runs = append(b.Report.Runs, run)
-		figures, samples, valid = append(figures, summary.P99), samples+summary.Count, valid && ok
-	}
-	b.Report.Judge(report.FanoutP99, figures, samples, valid)
+		samples += summary.Count
+		return summary.P99, valid
+	})
+	b.Report.Judge(report.FanoutP99, figures, samples, enough)
 	b.Audit(t, book)
 	b.Finish(t)
 }
@@ -84,7 +84,7 @@ func measure(t *testing.T, b *bench.Bench, book *ledger.Ledger, authors []*syste
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &ears{due: map[string]time.Time{}, heard: map[string]int{}}
 	var reading sync.WaitGroup
-	// Deferred in this order, so that the readers are asked to end before they are waited for.
+	// Deferred in this order, so that the readers are asked to end, which closes the sockets, before they are waited for.
 	defer reading.Wait()
 	defer cancel()
 	for n := range sockets {
@@ -92,7 +92,6 @@ func measure(t *testing.T, b *bench.Bench, book *ledger.Ledger, authors []*syste
 		if err != nil {
 			t.Fatalf("socket %d: %v", n, err)
 		}
-		defer s.Close()
 		reading.Go(func() {
 			if err := s.ReadRaw(ctx, e.take); err != nil && ctx.Err() == nil {
 				t.Errorf("socket %d: %v", n, err)

@@ -38,9 +38,8 @@ func TestMessages(t *testing.T) {
 func openLoop(t *testing.T, b *bench.Bench, book *ledger.Ledger, span time.Duration) {
 	t.Helper()
 	authors := b.Callers(writers * 4)
-	var figures []float64
-	valid, samples := true, int64(0)
-	for range bench.Runs() {
+	samples := int64(0)
+	figures, enough := bench.Repeat(func(int) (float64, bool) {
 		usage := b.Watch()
 		r := load.Open{Rate: rate, Warmup: warmup, Measured: span}.Run(t.Context(), func(ctx context.Context, n int, _ time.Time) error {
 			return b.Write(ctx, book, authors, n, system.NewID())
@@ -49,12 +48,13 @@ func openLoop(t *testing.T, b *bench.Bench, book *ledger.Ledger, span time.Durat
 		run := report.Run{Name: "open loop", Latency: &summary, Rate: r.Rate(), Counts: bench.Count(r), Late: load.Milliseconds(r.Late.Quantile(.99))}
 		usage.Into(&run)
 		b.Report.Runs = append(b.Report.Runs, run)
-		figures, samples, valid = append(figures, summary.P99), samples+summary.Count, valid && r.Valid()
+		samples += summary.Count
 		if r.Failed+r.Dropped > 0 {
 			t.Errorf("%d of %d failed, %d dropped: %v", r.Failed, r.Sent, r.Dropped, r.FirstError)
 		}
-	}
-	b.Report.Judge(report.MessageCreateP99, figures, samples, valid)
+		return summary.P99, r.Valid()
+	})
+	b.Report.Judge(report.MessageCreateP99, figures, samples, enough)
 }
 
 func closedLoop(t *testing.T, b *bench.Bench, book *ledger.Ledger, span time.Duration) {

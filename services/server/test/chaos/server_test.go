@@ -3,10 +3,6 @@
 package chaos
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -44,7 +40,10 @@ func databaseKilled(t *testing.T, w *world) {
 	var away []float64
 	for range plan.databaseKills {
 		time.Sleep(500 * time.Millisecond) // the load works meanwhile
-		pid := w.postmaster(t)
+		pid, err := w.Postmaster()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -77,19 +76,4 @@ func databaseKilled(t *testing.T, w *world) {
 	if s.answers[503] == 0 {
 		t.Error("no writer was told 503")
 	}
-}
-
-// postmaster is the main process of the embedded database.
-func (w *world) postmaster(t *testing.T) int {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.DataDir(), "pg18", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
 }

@@ -4,10 +4,12 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,18 +147,26 @@ func (i *Installation) startCluster(ctx context.Context, keys map[string]string)
 	return nil
 }
 
-// AdminDSN connects as superuser to the database that this process runs, for looking and measuring.
-func (i *Installation) AdminDSN() string {
+// AdminDSN connects as superuser to the database of the server, for looking and measuring.
+func (i *Installation) AdminDSN() (string, error) {
+	text := ""
 	if i.cluster != nil {
-		return strings.Replace(i.cluster.AdminDSN(), "dbname=postgres", "dbname=bothy", 1)
+		text = i.cluster.AdminDSN()
+	} else {
+		cfg := pg.DefaultEmbedded()
+		cfg.DataDir = i.path("postgres")
+		address, err := pg.FindEmbedded(cfg)
+		if err != nil {
+			return "", err
+		}
+		text = address.AdminDSN()
 	}
-	cfg := pg.DefaultEmbedded()
-	cfg.DataDir = i.path("postgres")
-	a, err := pg.FindEmbedded(cfg)
+	u, err := url.Parse(text)
 	if err != nil {
-		return ""
+		return "", errors.New("the address of the database cannot be read")
 	}
-	return strings.Replace(a.AdminDSN(), "dbname=postgres", "dbname=bothy", 1)
+	u.Path = "/bothy"
+	return u.String(), nil
 }
 
 // Close stops the database, if this process runs it.

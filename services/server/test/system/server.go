@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -146,22 +147,79 @@ func (s *Server) CPU() (time.Duration, error) { return CPUOf(s.PID()) }
 
 // CPUOf is the processor time that a process has used.
 func CPUOf(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := statOf(pid)
 	if err != nil {
 		return 0, err
 	}
-	// The name in brackets may hold blanks.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const utime, stime = 11, 12
-	var ticks int64
-	for _, f := range []int{utime, stime} {
-		n, err := strconv.ParseInt(fields[f], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
+	return ticks(fields[utime]) + ticks(fields[stime]), nil
+}
+
+// DatabaseCPU is the processor time of all processes of the database, also of those that have ended.
+func (i *Installation) DatabaseCPU() (time.Duration, error) {
+	pid, err := i.Postmaster()
+	if err != nil {
+		return 0, err
 	}
-	return time.Duration(ticks) * time.Second / clockTicks, nil
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, name := range all {
+		process, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil {
+			continue
+		}
+		fields, err := statOf(process)
+		switch {
+		case err != nil:
+			continue // it has ended meanwhile
+		case process == pid:
+			sum += ticks(fields[utime]) + ticks(fields[stime]) + ticks(fields[cutime]) + ticks(fields[cstime])
+		case fields[ppid] == strconv.Itoa(pid):
+			sum += ticks(fields[utime]) + ticks(fields[stime])
+		}
+	}
+	return sum, nil
+}
+
+// Postmaster is the main process of the embedded database.
+func (i *Installation) Postmaster() (int, error) {
+	text, err := os.ReadFile(filepath.Join(i.DataDir(), "pg18", "postmaster.pid"))
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strconv.Atoi(strings.TrimSpace(first))
+}
+
+// The places in /proc/PID/stat behind the name, which stands in brackets and may hold blanks.
+const (
+	ppid   = 1
+	utime  = 11
+	stime  = 12
+	cutime = 13
+	cstime = 14
+)
+
+func statOf(pid int) ([]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) <= cstime {
+		return nil, fmt.Errorf("/proc/%d/stat is too short", pid)
+	}
+	return fields, nil
+}
+
+func ticks(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second / clockTicks
 }
 
 func procFields(pid int, name string) ([]string, error) {

@@ -108,7 +108,7 @@ func Install(t *testing.T, test string) *Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := profile.Take(dir, postgresVersion(ctx, inst))
+	machine, err := profile.Take(dir, admin(t, inst).PgConn().ParameterStatus("server_version"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +133,24 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-func postgresVersion(ctx context.Context, inst *system.Installation) string {
-	conn, err := pgx.Connect(ctx, inst.AdminDSN())
+// Admin connects to the database as superuser. The connection ends with the test.
+func (b *Bench) Admin(t *testing.T) *pgx.Conn {
+	t.Helper()
+	return admin(t, b.Installation)
+}
+
+func admin(t *testing.T, inst *system.Installation) *pgx.Conn {
+	t.Helper()
+	dsn, err := inst.AdminDSN()
 	if err != nil {
-		return ""
+		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
-	return conn.PgConn().ParameterStatus("server_version")
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
 }
 
 // Runs is how often a measurement is repeated; the median counts. BOTHY_PERF_RUNS changes it.
@@ -148,6 +159,21 @@ func Runs() int {
 		return n
 	}
 	return 3
+}
+
+// Repeat measures until as many runs as asked for are valid, at most twice as often. A run in which the generator was
+// late says something about the machine and nothing about the server; it stays in the report and does not count. It
+// gives the figures of the valid runs and reports whether there are enough of them.
+func Repeat(measure func(n int) (figure float64, valid bool)) (figures []float64, enough bool) {
+	for n := range 2 * Runs() {
+		if figure, valid := measure(n); valid {
+			figures = append(figures, figure)
+		}
+		if len(figures) == Runs() {
+			return figures, true
+		}
+	}
+	return figures, false
 }
 
 // Span is the length of a measured part; BOTHY_PERF_SECONDS changes it.
@@ -160,15 +186,16 @@ func Span(standard time.Duration) time.Duration {
 
 // Usage watches how many cores the server and this process use.
 type Usage struct {
-	bench      *Bench
-	began      time.Time
-	server, us time.Duration
+	bench                *Bench
+	began                time.Time
+	server, database, us time.Duration
 }
 
 // Watch begins to watch.
 func (b *Bench) Watch() Usage {
 	u := Usage{bench: b, began: time.Now()}
 	u.server, _ = b.Server.CPU()
+	u.database, _ = b.DatabaseCPU()
 	u.us, _ = system.CPUOf(os.Getpid())
 	return u
 }
@@ -177,8 +204,10 @@ func (b *Bench) Watch() Usage {
 func (u Usage) Into(r *report.Run) {
 	span := time.Since(u.began).Seconds()
 	server, _ := u.bench.Server.CPU()
+	database, _ := u.bench.DatabaseCPU()
 	us, _ := system.CPUOf(os.Getpid())
-	r.ServerCPU, r.GeneratorCPU = (server-u.server).Seconds()/span, (us-u.us).Seconds()/span
+	cores := func(used, before time.Duration) float64 { return (used - before).Seconds() / span }
+	r.ServerCPU, r.DatabaseCPU, r.GeneratorCPU = cores(server, u.server), cores(database, u.database), cores(us, u.us)
 }
 
 // Callers are the authors, each over connections of its own pool.

@@ -65,8 +65,9 @@ type Run struct {
 	Counts  map[string]any `json:"counts,omitempty"`
 	// Late is how late the generator itself was, 99th percentile in milliseconds.
 	Late float64 `json:"generator_late_p99_ms,omitempty"`
-	// ServerCPU and GeneratorCPU are cores used on average.
+	// ServerCPU, DatabaseCPU and GeneratorCPU are cores used on average.
 	ServerCPU    float64 `json:"server_cpu_cores,omitempty"`
+	DatabaseCPU  float64 `json:"database_cpu_cores,omitempty"`
 	GeneratorCPU float64 `json:"generator_cpu_cores,omitempty"`
 }
 
