@@ -15,10 +15,6 @@ import (
 type Config struct {
 	// CacheMaxPrincipals bounds the entries in memory that no connection holds.
 	CacheMaxPrincipals int `key:"authz.cache_max_principals"`
-	// MaxGroups bounds the groups of the instance.
-	MaxGroups int `key:"authz.max_groups"`
-	// MaxGroupMembers bounds the members of one group.
-	MaxGroupMembers int `key:"authz.max_group_members"`
 	// MaxGrantsPerTarget bounds the grants on one target, so that "who has access" stays
 	// a list a person can read.
 	MaxGrantsPerTarget int `key:"authz.max_grants_per_target"`
@@ -28,7 +24,7 @@ type Config struct {
 
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
-	return Config{CacheMaxPrincipals: 20000, MaxGroups: 1000, MaxGroupMembers: 5000, MaxGrantsPerTarget: 500, ExpiryInterval: time.Minute}
+	return Config{CacheMaxPrincipals: 20000, MaxGrantsPerTarget: 500, ExpiryInterval: time.Minute}
 }
 
 // HeldRows are the grants that have come to principals, read in one statement.
