@@ -19,8 +19,17 @@ import { join } from "node:path";
 
 const patience = 60_000;
 
-/** Gives a server that answers. @returns {Promise<Server>} */
-export async function server() {
+/** @type {Promise<Server> | undefined} */
+let shared;
+
+/** Gives a server that answers; all stories share one. @returns {Promise<Server>} */
+export function server() {
+  shared ??= find();
+  return shared;
+}
+
+/** @returns {Promise<Server>} */
+async function find() {
   const { BASE_URL: address, BOTHY_BINARY: binary, PASSWORD: password = "correct horse battery" } = process.env;
   if (address !== undefined) {
     const handles = (process.env.PEOPLE ?? "ana,ben").split(",");

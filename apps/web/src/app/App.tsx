@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { DevicePending, Discovery } from "../api/types";
-import type { LoginOutcome } from "../auth/login";
+import type { Login, LoginOutcome } from "../auth/login";
 import type { SignedOutReason } from "../auth/session";
 import type { StoredSession } from "../auth/vault";
 import { ClientContext } from "../client/Client";
@@ -30,12 +30,15 @@ type Stage =
 export function App({ environment, session }: Props) {
   const { sessions, login } = environment;
   const [stage, setStage] = useState<Stage>({ kind: "starting" });
+  /** Code to redeem; it is done with as soon as somebody is inside. */
+  const [code, setCode] = useState(linkCode);
   const inside = useRef<OpenClient | undefined>(undefined);
 
   const enter = useCallback(
     async (entered: StoredSession, discovery: Discovery) => {
       const open = await environment.open(entered, discovery);
       inside.current = open;
+      setCode(undefined);
       setStage({ kind: "inside", open });
     },
     [environment],
@@ -101,7 +104,13 @@ export function App({ environment, session }: Props) {
       );
     case "door":
       return (
-        <Door stage={stage} environment={environment} onOutcome={(outcome) => onOutcome(stage.discovery, outcome)} />
+        <Door
+          stage={stage}
+          login={login}
+          code={code}
+          onCode={setCode}
+          onOutcome={(outcome) => onOutcome(stage.discovery, outcome)}
+        />
       );
     case "pending":
       return (
@@ -124,14 +133,14 @@ export function App({ environment, session }: Props) {
 
 interface DoorProps {
   readonly stage: Extract<Stage, { kind: "door" }>;
-  readonly environment: Environment;
+  readonly login: Login;
+  readonly code: string | undefined;
+  readonly onCode: (code: string | undefined) => void;
   readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
 }
 
-function Door({ stage, environment, onOutcome }: DoorProps) {
+function Door({ stage, login, code, onCode, onOutcome }: DoorProps) {
   const { discovery, reason } = stage;
-  const [code, setCode] = useState(linkCode);
-  const { login } = environment;
   if (code !== undefined || !discovery.setup_complete) {
     return (
       <EnrollPage
@@ -139,12 +148,12 @@ function Door({ stage, environment, onOutcome }: DoorProps) {
         login={login}
         code={code ?? ""}
         onOutcome={onOutcome}
-        onBack={discovery.setup_complete ? () => setCode(undefined) : undefined}
+        onBack={discovery.setup_complete ? () => onCode(undefined) : undefined}
       />
     );
   }
   return (
-    <SignInPage discovery={discovery} login={login} reason={reason} onOutcome={onOutcome} onCode={() => setCode("")} />
+    <SignInPage discovery={discovery} login={login} reason={reason} onOutcome={onOutcome} onCode={() => onCode("")} />
   );
 }
 

@@ -124,11 +124,11 @@ export async function createEnvironment(announcer: Announcer): Promise<Environme
     });
 
     async function signOut(): Promise<void> {
+      tabs.post({ kind: "signed_out" });
       engine.stop();
       const patience = AbortSignal.timeout(logoutPatience);
       // The server may be out of reach; the session then ends by itself, and nothing of it stays here.
       await api.POST("/auth/logout", { signal: patience }).catch(() => undefined);
-      tabs.post({ kind: "signed_out" });
       await sessions.end("signed_out");
     }
 

@@ -298,7 +298,7 @@ export class Engine {
     }
   }
 
-  async #loadTargets(targets: readonly Id[]): Promise<void> {
+  async #loadTargets(targets: readonly string[]): Promise<void> {
     try {
       const pages = await this.#snapshot(targets);
       this.#deps.store.update((state) => pages.reduce(applyScopedPage, state));
@@ -346,7 +346,7 @@ export class Engine {
     clock.after(wait, () => void this.#resync(reason));
   }
 
-  async #snapshot(targets: readonly Id[] | undefined): Promise<SnapshotPage[]> {
+  async #snapshot(targets: readonly string[] | undefined): Promise<SnapshotPage[]> {
     const pages: SnapshotPage[] = [];
     let cursor: string | null = null;
     do {

@@ -21,7 +21,7 @@ export interface PagePosition {
 
 /** Requests of the engine. Each throws ApiError, NetworkError or SignedOutError. */
 export interface EngineApi {
-  snapshot(options: { cursor?: string; targets?: readonly Id[] }): Promise<SnapshotPage>;
+  snapshot(options: { cursor?: string; targets?: readonly string[] }): Promise<SnapshotPage>;
   messages(threadId: Id, position: PagePosition, limit: number): Promise<Answer<MessagePage>>;
   message(messageId: Id): Promise<Answer<Message>>;
   run(runId: Id): Promise<Answer<Run>>;

@@ -33,6 +33,7 @@ export interface Tabs {
 /** Tabs that share the name, which holds instance and principal. Messages of another build are ignored. */
 export function browserTabs(name: string, build: string): Tabs {
   const channel = new BroadcastChannel(name);
+  let closed = false;
   return {
     join({ onLead, onMessage }) {
       const left = new AbortController();
@@ -54,11 +55,13 @@ export function browserTabs(name: string, build: string): Tabs {
       });
       return () => {
         left.abort();
+        closed = true;
         channel.close();
       };
     },
     post(message) {
-      channel.postMessage({ build, message });
+      // Work that was under way when the tab left may still want to tell something; nobody listens to it any more.
+      if (!closed) channel.postMessage({ build, message });
     },
   };
 }

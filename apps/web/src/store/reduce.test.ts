@@ -88,7 +88,7 @@ describe("applying the log", () => {
       gained: [{ target: { kind: "space", id: "s2" }, level: "read", capabilities: [] }],
     });
     const { effects } = applyEvents(inside(), [gained], null, now);
-    expect(effects).toEqual([{ kind: "load_targets", targets: ["s2"] }]);
+    expect(effects).toEqual([{ kind: "load_targets", targets: ["space:s2"] }]);
   });
 
   it("keeps what the runtime of an agent reported when its settings change", () => {

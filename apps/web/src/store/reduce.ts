@@ -33,7 +33,7 @@ export interface Envelope {
 
 /** Work that an event asks for beyond the state, done by the engine. */
 export type Effect =
-  | { readonly kind: "load_targets"; readonly targets: readonly Id[] }
+  | { readonly kind: "load_targets"; readonly targets: readonly string[] }
   | { readonly kind: "load_end"; readonly threadId: Id }
   | { readonly kind: "load_run"; readonly runId: Id }
   | { readonly kind: "resync"; readonly reason: string }
@@ -205,6 +205,11 @@ interface Target {
   readonly id?: Id;
 }
 
+/** Name of a target as requests write it; the snapshot can be limited to spaces and channels. */
+function targetName({ kind, id }: Target): string | undefined {
+  return id !== undefined && (kind === "space" || kind === "channel") ? `${kind}:${id}` : undefined;
+}
+
 interface AccessEntry extends Access {
   readonly target: Target;
 }
@@ -231,7 +236,7 @@ const onAccess: Handler = ({ draft, seq, effects }, data) => {
   for (const { target, level, capabilities } of [...(change.changed ?? []), ...(change.gained ?? [])]) {
     draft.map("access").set(targetKey(target), { level, capabilities });
   }
-  const gained = (change.gained ?? []).map(({ target }) => targetKey(target));
+  const gained = (change.gained ?? []).flatMap(({ target }) => targetName(target) ?? []);
   if (gained.length > 0) effects.push({ kind: "load_targets", targets: gained });
 };
 

@@ -38,36 +38,49 @@ const rules: readonly { value: TriggerRule; label: string; hint: string }[] = [
   { value: "off", label: "Never", hint: "No agent works in this channel." },
 ];
 
+/**
+ * A setting that shows the choice at once and goes back when it was refused. Without this the mark would stay where it
+ * was until the answer comes.
+ */
+function useChoice<T>(current: T, save: (value: T) => Promise<void>) {
+  const submit = useSubmit();
+  const [wanted, setWanted] = useState<{ value: T }>();
+  const choose = async (value: T) => {
+    if (submit.busy) return;
+    setWanted({ value });
+    await submit.run(() => save(value));
+    setWanted(undefined);
+  };
+  return { value: wanted === undefined ? current : wanted.value, choose, error: submit.error };
+}
+
 function OperatorPart({ channel }: { readonly channel: Channel }) {
   const { api, engine } = useClient();
-  const submit = useSubmit();
   const agents = useStore((state) => state.tables.agents);
   const current = channel.operator.mode === "own" ? (channel.operator.agent_id ?? "") : "";
 
-  const choose = (agentId: string) =>
-    submit.run(async () => {
-      const updated = body(
-        await api.PUT("/channels/{channel_id}/operator", {
-          params: { path: { channel_id: channel.id }, header: { "If-Match": `"${channel.version}"` } },
-          body: agentId === "" ? { mode: "none" } : { mode: "own", agent_id: agentId },
-        }),
-      );
-      engine.absorb((draft) => draft.put("channels", updated.id, updated, 0));
-    });
+  const operator = useChoice(current, async (agentId) => {
+    const updated = body(
+      await api.PUT("/channels/{channel_id}/operator", {
+        params: { path: { channel_id: channel.id }, header: { "If-Match": `"${channel.version}"` } },
+        body: agentId === "" ? { mode: "none" } : { mode: "own", agent_id: agentId },
+      }),
+    );
+    engine.absorb((draft) => draft.put("channels", updated.id, updated, 0));
+  });
 
-  const setRule = (rule: TriggerRule) =>
-    submit.run(async () => {
-      const path = { channel_id: channel.id };
-      const behavior = body(await api.GET("/channels/{channel_id}/behavior", { params: { path } }));
-      await api.PATCH("/channels/{channel_id}/behavior", {
-        params: { path, header: { "If-Match": `"${behavior.version}"` } },
-        body: { trigger_rule: rule },
-      });
-      engine.absorb((draft) => {
-        const known = draft.get("channels", channel.id);
-        if (known !== undefined) draft.set("channels", channel.id, { ...known.value, trigger_rule: rule }, known.stamp);
-      });
+  const rule = useChoice(channel.trigger_rule, async (wanted) => {
+    const path = { channel_id: channel.id };
+    const behavior = body(await api.GET("/channels/{channel_id}/behavior", { params: { path } }));
+    await api.PATCH("/channels/{channel_id}/behavior", {
+      params: { path, header: { "If-Match": `"${behavior.version}"` } },
+      body: { trigger_rule: wanted },
     });
+    engine.absorb((draft) => {
+      const known = draft.get("channels", channel.id);
+      if (known !== undefined) draft.set("channels", channel.id, { ...known.value, trigger_rule: wanted }, known.stamp);
+    });
+  });
 
   const options = [...agents.values()]
     .map(({ value }) => value)
@@ -77,18 +90,13 @@ function OperatorPart({ channel }: { readonly channel: Channel }) {
     <>
       <Select
         label="Operator"
-        value={current}
-        onChange={(value) => void choose(value)}
+        value={operator.value}
+        onChange={(value) => void operator.choose(value)}
         options={[{ value: "", label: "No agent" }, ...options]}
         hint="The agent that answers here."
       />
-      <Choice
-        legend="Agents work"
-        value={channel.trigger_rule}
-        onChange={(rule) => void setRule(rule)}
-        options={rules}
-      />
-      {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+      <Choice legend="Agents work" value={rule.value} onChange={(value) => void rule.choose(value)} options={rules} />
+      <Refusal text={operator.error ?? rule.error} />
     </>
   );
 }
@@ -105,7 +113,6 @@ const levels: readonly { value: EveryoneLevel; label: string; hint?: string }[] 
 /** What everybody of the instance may do in the channel. */
 function EveryonePart({ channelId }: { readonly channelId: Id }) {
   const { api } = useClient();
-  const submit = useSubmit();
   const [everyone, setEveryone] = useState<Id>();
   const [grant, setGrant] = useState<Grant | null>();
   const [failed, setFailed] = useState<string>();
@@ -127,26 +134,25 @@ function EveryonePart({ channelId }: { readonly channelId: Id }) {
     };
   }, [api, channelId]);
 
-  const change = (level: EveryoneLevel) =>
-    submit.run(async () => {
-      if (everyone === undefined) return;
-      if (level === "none") {
-        if (grant != null) await api.DELETE("/grants/{grant_id}", { params: { path: { grant_id: grant.id } } });
-        setGrant(null);
-        return;
-      }
-      const made = body(
-        await api.POST("/grants", {
-          body: {
-            subject: { kind: "group", id: everyone },
-            target: { kind: "channel", id: channelId },
-            level,
-            ...(grant == null ? {} : { replaces: grant.id }),
-          },
-        }),
-      );
-      setGrant(made);
-    });
+  const choice = useChoice<EveryoneLevel>(grant?.level ?? "none", async (level) => {
+    if (everyone === undefined) return;
+    if (level === "none") {
+      if (grant != null) await api.DELETE("/grants/{grant_id}", { params: { path: { grant_id: grant.id } } });
+      setGrant(null);
+      return;
+    }
+    const made = body(
+      await api.POST("/grants", {
+        body: {
+          subject: { kind: "group", id: everyone },
+          target: { kind: "channel", id: channelId },
+          level,
+          ...(grant == null ? {} : { replaces: grant.id }),
+        },
+      }),
+    );
+    setGrant(made);
+  });
 
   if (failed !== undefined) return <Notice tone="warn">Who has access could not be loaded. {failed}</Notice>;
   if (grant === undefined) return <p aria-busy="true">Loading who has access</p>;
@@ -154,11 +160,15 @@ function EveryonePart({ channelId }: { readonly channelId: Id }) {
     <>
       <Choice<EveryoneLevel>
         legend="Everybody may"
-        value={grant?.level ?? "none"}
-        onChange={(level) => void change(level)}
+        value={choice.value}
+        onChange={(level) => void choice.choose(level)}
         options={levels}
       />
-      {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+      <Refusal text={choice.error} />
     </>
   );
+}
+
+function Refusal({ text }: { readonly text: string | undefined }) {
+  return text === undefined ? null : <Notice tone="danger">{text}</Notice>;
 }
