@@ -114,7 +114,7 @@ describe("an owner", () => {
     await owner.page.getByRole("button", { name: "Done" }).click();
 
     await owner.page.getByRole("button", { name: "Channel settings" }).click();
-    await owner.page.getByLabel("Operator").selectOption({ label: `bot${tag} (@bot${tag})` });
+    await owner.page.getByLabel("Operator", { exact: true }).selectOption({ label: `bot${tag} (@bot${tag})` });
     await owner.page.getByLabel("On every message").check();
     await owner.page.getByText(`bot${tag} answers every message`).waitFor();
     await owner.page.getByRole("button", { name: "Done" }).click();

@@ -60,6 +60,8 @@ export async function deleteStorage(instanceId: Id, principalId: Id): Promise<vo
 }
 
 function storageOn(db: IDBPDatabase<StoredSchema>): BrowserStorage {
+  // A text that is still being kept when the person signs out comes too late: everything is about to be deleted.
+  let closed = false;
   return {
     async loadLog() {
       const record = await db.get("log", "state");
@@ -68,6 +70,7 @@ function storageOn(db: IDBPDatabase<StoredSchema>): BrowserStorage {
       return log;
     },
     async saveLog(state) {
+      if (closed) return;
       await db.put("log", { ...logPart(state), logVersion }, "state");
     },
     async loadOutbox() {
@@ -75,10 +78,12 @@ function storageOn(db: IDBPDatabase<StoredSchema>): BrowserStorage {
       return entries.sort((a, b) => a.createdAt - b.createdAt || (a.key < b.key ? -1 : 1));
     },
     async putOutbox(entries) {
+      if (closed) return;
       const tx = db.transaction("outbox", "readwrite", { durability: "strict" });
       await Promise.all([...entries.map((entry) => tx.store.put(entry)), tx.done]);
     },
     async deleteOutbox(keys) {
+      if (closed) return;
       const tx = db.transaction("outbox", "readwrite", { durability: "strict" });
       await Promise.all([...keys.map((key) => tx.store.delete(key)), tx.done]);
     },
@@ -86,11 +91,15 @@ function storageOn(db: IDBPDatabase<StoredSchema>): BrowserStorage {
       return (await db.get("drafts", threadId)) ?? "";
     },
     async saveDraft(threadId, text) {
+      if (closed) return;
       if (text === "") await db.delete("drafts", threadId);
       else await db.put("drafts", text, threadId);
     },
     dropLog: () => db.clear("log"),
-    close: () => db.close(),
+    close() {
+      closed = true;
+      db.close();
+    },
   };
 }
 
