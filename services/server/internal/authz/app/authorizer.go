@@ -30,6 +30,10 @@ func (s *Service) Authorize(ctx context.Context, action authorize.Action, r auth
 	return denial(action, v)
 }
 
+// Prepare implements authorize.Preparer: the version of all rights is read by the next read of the unit. A change between
+// that read and the commit repeats the unit, so reading early decides nothing too early.
+func (s *Service) Prepare(ctx context.Context) error { return s.queueVersion(ctx) }
+
 // Allowed implements authorize.Authorizer.
 
 // Allowed implements authorize.Authorizer.

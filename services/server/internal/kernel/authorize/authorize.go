@@ -98,6 +98,20 @@ type Authorizer interface {
 	Scope(ctx context.Context, action Action) (Scope, error)
 }
 
+// Preparer is an Authorizer that can let what every decision of a unit needs travel with the next read of the unit.
+type Preparer interface {
+	// Prepare asks for it. It decides nothing; without it decisions cost one round trip more.
+	Prepare(ctx context.Context) error
+}
+
+// Prepare tells an authorizer that the running unit will ask it for a decision after its next read.
+func Prepare(ctx context.Context, a Authorizer) error {
+	if p, ok := a.(Preparer); ok {
+		return p.Prepare(ctx)
+	}
+	return nil
+}
+
 // Scope is a set of visible targets.
 type Scope struct {
 	// All means every space and channel except direct ones; the fields below then add the

@@ -110,8 +110,8 @@ func (s *Messages) once(ctx context.Context, fn func(context.Context) error) err
 	return err
 }
 
-// lookAround finds, in one round trip, an earlier send with the key, the answered message and
-// the place. A failure to find the place does not hide an earlier send.
+// lookAround finds, in one round trip, an earlier send with the key, the answered message, what the
+// decision needs, and the place. A failure to find the place does not hide an earlier send.
 func (s *Messages) lookAround(ctx context.Context, author, thread ids.ID, d Draft) (sent Sent, reply Target, place chat.Place, err error) {
 	if err := s.Messages.FindSent(ctx, author, d.ClientMsgID, &sent); err != nil {
 		return sent, reply, place, fmt.Errorf("look for an earlier send: %w", err)
@@ -120,6 +120,9 @@ func (s *Messages) lookAround(ctx context.Context, author, thread ids.ID, d Draf
 		if err := s.Messages.FindReply(ctx, d.ReplyToID, &reply); err != nil {
 			return sent, reply, place, fmt.Errorf("look for the answered message: %w", err)
 		}
+	}
+	if err := authorize.Prepare(ctx, s.Authorizer); err != nil {
+		return sent, reply, place, fmt.Errorf("prepare the decision: %w", err)
 	}
 	place, err = s.Places.Place(ctx, thread)
 	return sent, reply, place, err

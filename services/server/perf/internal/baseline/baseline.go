@@ -187,21 +187,17 @@ func (t *Twin) transaction(ctx context.Context, conn *pgx.Conn, a Author, p Plac
 		}
 	}()
 	now, message, client := time.Now().UTC(), newID(), newID()
-	var look, rights, appended, written trip
+	var look, appended, written trip
 	look.add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 	look.add(t.sql["findSent"], a.ID, client)
+	look.add(t.sql["readCounter"], "permission_version")
 	look.add(t.sql["threadPlaceLockShared"], p.ThreadID)
 	look.add(t.sql["threadPlace"], p.ThreadID)
 	if err := look.send(ctx, conn, nil, 0); err != nil {
 		return fmt.Errorf("look around: %w", err)
 	}
-	rights.add(t.sql["readCounter"], "permission_version")
-	rights.add(t.sql["tokenAlive"], a.TokenID, a.ID, now)
-	rights.add(t.sql["readCounter"], "permission_version")
-	if err := rights.send(ctx, conn, nil, 0); err != nil {
-		return fmt.Errorf("decide: %w", err)
-	}
 	var seq int64
+	appended.add(t.sql["tokenAlive"], a.TokenID, a.ID, now)
 	appended.add(t.sql["threadAppend"], true, now, false, p.ThreadID)
 	if err := appended.send(ctx, conn, &seq, t.column()); err != nil {
 		return fmt.Errorf("append to the thread: %w", err)
