@@ -220,6 +220,7 @@ func TestEndedCredentialClosesTheConnection(t *testing.T) {
 		g := newGateway(w)
 		c := connect(t, g)
 		c.identify("ana", "")
+		synctest.Wait() // Only a connection that has caught up has the event in its queue.
 		w.append(g, eventlog.Record{
 			Type: "session.revoked", PrincipalID: ana.ID,
 			Payload: json.RawMessage(fmt.Sprintf(`{"session_id":%q,"reason":"revoked"}`, ana.SessionID)),
@@ -368,6 +369,11 @@ func TestResumeRestoresTheFocusOfTheSameLoginAlone(t *testing.T) {
 		thief := connect(t, g)
 		thief.send(fmt.Sprintf(resume, "ben"))
 		thief.closedWith(4006)
+		// The attempt cost the owner nothing.
+		back := connect(t, g)
+		back.send(fmt.Sprintf(resume, "ana"))
+		back.expect("resumed")
+		back.drop()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -207,7 +207,8 @@ func (h *hub) consequences(e eventlog.Record) {
 }
 
 // endSession closes the connections of a login session that has ended. The event itself is
-// in their queues and goes out first.
+// in their queues and goes out first, unless a connection still catches up: then the end
+// comes at once, with its reason, because nothing more is owed to such a session.
 func (h *hub) endSession(e eventlog.Record) {
 	var payload struct {
 		SessionID ids.ID `json:"session_id"`

@@ -72,8 +72,10 @@ func (*opRunner) resume(ctx context.Context, c *conn, f domain.Frame) error {
 	if err != nil || who.Kind == "" {
 		return err
 	}
-	old, ok := c.gateway.sessions.take(d.SessionID)
-	if !ok || old.principal != who.ID || old.device != who.DeviceID || old.login != who.SessionID || old.token != who.TokenID {
+	old, ok := c.gateway.sessions.take(d.SessionID, func(s session) bool {
+		return s.principal == who.ID && s.device == who.DeviceID && s.login == who.SessionID && s.token == who.TokenID
+	})
+	if !ok {
 		return domain.Close{Code: domain.CloseSessionUnknown}
 	}
 	return c.open(ctx, f, who, old.id, &d.Cursor, d.SyncEpoch, &old.focus)

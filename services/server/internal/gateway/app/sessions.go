@@ -61,14 +61,17 @@ func (s *sessions) keep(one session) {
 	s.prune()
 }
 
-// take hands a session out once.
-func (s *sessions) take(id ids.ID) (session, bool) {
+// take hands a session out once, to its owner alone: whoever else names it leaves it there.
+func (s *sessions) take(id ids.ID, owned func(session) bool) (session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prune()
 	one, ok := s.lost[id]
+	if !ok || !owned(one) {
+		return session{}, false
+	}
 	delete(s.lost, id)
-	return one, ok
+	return one, true
 }
 
 // prune is called with the lock held. Every lost session stands in order once, so the work

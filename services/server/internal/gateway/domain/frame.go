@@ -14,6 +14,9 @@ import (
 // ErrMalformed means that a text is no frame.
 var ErrMalformed = errors.New("malformed frame")
 
+// maxIDLength bounds what a client can have echoed.
+const maxIDLength = 64
+
 // Frame is one message in either direction.
 type Frame struct {
 	Op string `json:"op"`
@@ -23,7 +26,7 @@ type Frame struct {
 }
 
 // ParseFrame reads a frame strictly: one object with an op, no member twice, no deeper than
-// maxDepth, valid UTF-8, nothing behind it.
+// maxDepth, valid UTF-8, an id that is short, nothing behind it.
 func ParseFrame(text []byte, maxDepth int) (Frame, error) {
 	if !utf8.Valid(text) {
 		return Frame{}, fmt.Errorf("invalid UTF-8: %w", ErrMalformed)
@@ -35,17 +38,13 @@ func ParseFrame(text []byte, maxDepth int) (Frame, error) {
 	if err := DecodeStrict(text, &f); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if f.Op == "" {
+	switch {
+	case f.Op == "":
 		return Frame{}, fmt.Errorf("no op: %w", ErrMalformed)
+	case utf8.RuneCountInString(f.ID) > maxIDLength:
+		return Frame{}, fmt.Errorf("id longer than %d: %w", maxIDLength, ErrMalformed)
 	}
 	return f, nil
-}
-
-// DecodeStrict decodes one JSON value and refuses members that v does not have.
-func DecodeStrict(raw []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	return dec.Decode(v)
 }
 
 // level is one open object or array of the text being checked.

@@ -31,6 +31,11 @@ func TestParseFrame(t *testing.T) {
 		"member twice inside":       {`{"op":"x","d":{"a":1,"b":[],"a":2}}`, false},
 		"text behind":               {`{"op":"x"}{}`, false},
 		"ends early":                {`{"op":"x","d":{`, false},
+		"member in capitals":        {`{"OP":"x"}`, false},
+		"op twice in two cases":     {`{"op":"x","Op":"y"}`, false},
+		"both cases inside":         {`{"op":"x","d":{"a":1,"A":2}}`, true},
+		"longest id":                {`{"op":"x","id":"` + strings.Repeat("é", 64) + `"}`, true},
+		"id too long":               {`{"op":"x","id":"` + strings.Repeat("a", 65) + `"}`, false},
 		"invalid UTF-8":             {"{\"op\":\"\xff\"}", false},
 		"deep enough":               {`{"op":"x","d":` + strings.Repeat("[", 7) + strings.Repeat("]", 7) + `}`, true},
 		"too deep":                  {`{"op":"x","d":` + strings.Repeat("[", 8) + strings.Repeat("]", 8) + `}`, false},
@@ -44,6 +49,36 @@ func TestParseFrame(t *testing.T) {
 				t.Errorf("got %v, want ErrMalformed", err)
 			}
 		})
+	}
+}
+
+func TestDataHasTheNamesOfItsMembersExactly(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Name string `json:"name"`
+	}
+	type data struct {
+		Token string          `json:"token"`
+		Inner *inner          `json:"inner"`
+		List  []inner         `json:"list"`
+		Texts []string        `json:"texts"`
+		Raw   json.RawMessage `json:"raw,omitempty"`
+	}
+	for text, ok := range map[string]bool{
+		`{"token":"a","inner":{"name":"b"},"list":[{"name":"c"}],"texts":["A"],"raw":{"Name":1,"name":2}}`: true,
+		`{"token":"a","inner":null,"list":null,"raw":null}`:                                                true,
+		`{}`:                        true,
+		`{"Token":"a"}`:             false,
+		`{"token":"a","TOKEN":"b"}`: false,
+		`{"inner":{"Name":"b"}}`:    false,
+		`{"list":[{},{"NAME":""}]}`: false,
+		`{"other":1}`:               false,
+		`{"token":1}`:               false,
+	} {
+		var d data
+		if err := domain.DecodeStrict([]byte(text), &d); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
