@@ -114,6 +114,7 @@ func (s *Server) defaults(t testing.TB) map[string]string {
 		"sync.log_poll_interval":      "100ms",
 		"agent.ack_persist_interval":  "100ms",
 		"log.level":                   "warn",
+		"space.max":                   "1000",
 	}
 }
 

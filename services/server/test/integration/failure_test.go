@@ -38,7 +38,9 @@ func TestRequestsOfAWrongForm(t *testing.T) {
 			continue
 		}
 		base := append(named(op, unknown), harness.IfMatch(1))
-		call := func(parts ...any) *harness.Response { return owner.Call(t, op.ID, append(slices.Clone(base), parts...)...) }
+		call := func(parts ...any) *harness.Response {
+			return owner.Call(t, op.ID, append(slices.Clone(base), parts...)...)
+		}
 		t.Run(op.ID, func(t *testing.T) {
 			call(bodyFor(op), harness.Query{"no_such_parameter": "1"}).Refused(t, "validation_failed")
 			if len(base) > 1 {
@@ -56,7 +58,7 @@ func TestRequestsOfAWrongForm(t *testing.T) {
 			call(harness.Raw(`{"x":1,"x":2}`)).Refused(t, "malformed_request")
 			call(harness.Raw(deep)).Refused(t, "malformed_request")
 			call(harness.Raw(`{"name":"\ud800"}`)).Refused(t, "malformed_request")
-			call(harness.Raw(`{"x":"` + letters(1<<20) + `"}`)).Refused(t, "payload_too_large")
+			call(harness.Raw(`{"x":"`+letters(1<<20)+`"}`)).Refused(t, "payload_too_large")
 			call(harness.Raw(`{}`), harness.Header{"Content-Type": "text/plain"}).Refused(t, "unsupported_media_type")
 			call(harness.Raw(`[]`)).Refused(t, "validation_failed")
 			if r := call(harness.Body{"no_such_member": 1}).Refused(t, "validation_failed"); !strings.Contains(string(r.Body), `"/no_such_member"`) {

@@ -150,7 +150,7 @@ func TestCredentialsOfAConnectionAreRenewed(t *testing.T) {
 	socket := ana.Connect(t)
 	for range 9 {
 		s.Clock.Advance(minute)
-		socket.Answer(t, socket.Send(t, "heartbeat", harness.Body{}))
+		socket.Beat(t)
 	}
 	ask := socket.Frame(t, "the request for a new credential", func(f harness.Frame) bool { return f.Op == "reauth_required" })
 	if ask.Str("reason") != "expiring" {
@@ -160,7 +160,7 @@ func TestCredentialsOfAConnectionAreRenewed(t *testing.T) {
 	if f, ok := socket.Do(t, "reauth", socket.Credentials(t)); !ok {
 		t.Fatalf("reauth: %v", f.D)
 	}
-	beat := socket.Answer(t, socket.Send(t, "heartbeat", harness.Body{}))
+	beat := socket.Beat(t)
 	if beat.Op != "heartbeat_ack" {
 		t.Errorf("the connection ended: %v", beat)
 	}
