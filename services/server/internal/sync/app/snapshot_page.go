@@ -153,9 +153,14 @@ func (b *pageBuilder) withAccess(ctx context.Context, name, member string, items
 		if a.Capabilities == nil {
 			a.Capabilities = []authorize.Capability{}
 		}
+		// A space that is shown for the sake of a channel in it has no level of its own.
+		var level *authorize.Level
+		if a.Level != authorize.LevelNone {
+			level = &a.Level
+		}
 		if items[i].Payload, err = json.Marshal(map[string]any{
 			member:   item.Payload,
-			"access": map[string]any{"level": a.Level, "capabilities": a.Capabilities},
+			"access": map[string]any{"level": level, "capabilities": a.Capabilities},
 		}); err != nil {
 			return false, fmt.Errorf("encode: %w", err)
 		}
