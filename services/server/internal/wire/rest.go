@@ -34,7 +34,7 @@ func operations() ([]httpserver.Operation, error) {
 		out = append(out, httpserver.Operation{
 			ID: o.ID, Pattern: o.Pattern(), Action: authorize.Action(o.Action), RateLimitClass: o.RateLimitClass,
 			Writes: o.Writes(), Body: body, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
-			AuthorizedInBand: o.AuthorizedInBand, BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
+			AuthorizedInBand: o.AuthorizedInBand, SignedIn: !o.AuthorizedInBand && !spec.OpenTo(authorize.CallerAnonymous), BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
 			SyncPosition: o.Method == http.MethodGet && reflects[o.Module],
 		})
 	}

@@ -118,6 +118,7 @@ var stages = []stage{
 	{"ratelimit", (*Chain).ratelimitStage},
 	{"maintenance", (*Chain).maintenanceStage},
 	{"setup", (*Chain).setupStage},
+	{"signed_in", (*Chain).signedInStage},
 	{"idempotency", (*Chain).idempotencyStage},
 	{"content", (*Chain).contentStage},
 	{"if_match", (*Chain).ifMatchStage},

@@ -220,8 +220,8 @@ func code(t testing.TB, w *httptest.ResponseRecorder) string {
 // The order is a contract; whoever changes it changes what is promised in doc.go.
 func TestTheStagesStandInTheirOrder(t *testing.T) {
 	want := []string{
-		"operation", "cors", "authentication", "ratelimit", "maintenance", "setup", "idempotency", "content", "if_match",
-		"position", "check_log",
+		"operation", "cors", "authentication", "ratelimit", "maintenance", "setup", "signed_in", "idempotency", "content",
+		"if_match", "position", "check_log",
 	}
 	var got []string
 	for _, s := range stages {
@@ -229,6 +229,29 @@ func TestTheStagesStandInTheirOrder(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+// A stranger is told to sign in, whatever else is wrong with the request.
+func TestStrangersReachNoHandlerOfSignedInOperations(t *testing.T) {
+	for _, signedIn := range []bool{true, false} {
+		called := false
+		b := setup(t, func(_ *Options, op *Operation) { op.SignedIn = signedIn })
+		answer := b.handle
+		b.handle = func(w http.ResponseWriter, r *http.Request) {
+			called = true
+			answer(w, r)
+		}
+		w := b.send("POST", thing, `{"name":"n"}`, "Content-Type", "application/json", "If-Match", `"1"`)
+		if called == signedIn || (code(t, w) == "unauthenticated") != signedIn {
+			t.Errorf("signed in %t: called %t, answer %d %s", signedIn, called, w.Code, w.Body)
+		}
+		if w := b.send("POST", thing, `{`); signedIn && code(t, w) != "unauthenticated" {
+			t.Errorf("a stranger learns of other faults: %s", w.Body)
+		}
+		if w := b.write(); w.Code != http.StatusCreated {
+			t.Errorf("somebody signed in: %d %s", w.Code, w.Body)
+		}
 	}
 }
 

@@ -5,7 +5,7 @@
 //
 //	panics ─ span, correlation ID ─ base headers, client IP ─ router
 //	   └─ per operation: operation ─ cors ─ authentication ─ ratelimit ─ maintenance ─ setup ─
-//	      idempotency ─ content ─ if_match ─ position ─ check_log ─ handler
+//	      signed_in ─ idempotency ─ content ─ if_match ─ position ─ check_log ─ handler
 //
 // The handler is the generated one, which first checks the request against the contract.
 //

@@ -55,6 +55,9 @@ type Operation struct {
 	// AnonymousCredentials operations check a credential of their own kind: the chain leaves
 	// the actor anonymous whatever the header holds.
 	AnonymousCredentials bool
+	// SignedIn operations are for callers who have proven who they are; others end before the
+	// handler.
+	SignedIn bool
 	// BeforeSetup opens the operation before the instance has an owner.
 	BeforeSetup bool
 	Maintenance MaintenanceRule

@@ -259,6 +259,21 @@ func (c *Chain) setupStage(op *Operation, rest next) next {
 	}
 }
 
+// signedInStage ends requests without a credential before anything is looked up for them. A
+// stranger then learns neither what a request lacks nor which things exist.
+func (c *Chain) signedInStage(op *Operation, rest next) next {
+	if !op.SignedIn {
+		return rest
+	}
+	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		if x.actor.Kind == actor.KindAnonymous {
+			x.fail(w, errs.New(errs.CodeUnauthenticated, "Sign in."))
+			return
+		}
+		rest(x, w, r)
+	}
+}
+
 // ifMatchStage reads the version that a change was made from.
 func (c *Chain) ifMatchStage(op *Operation, rest next) next {
 	if !op.Writes {
