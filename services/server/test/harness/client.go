@@ -286,19 +286,19 @@ func (r *Response) At(path string) any {
 	return At(r.parsed, path)
 }
 
-// Str, Int and List are At for one kind of value, zero for another.
+// Str is At for a text, empty for anything else.
 func (r *Response) Str(path string) string {
 	s, _ := r.At(path).(string)
 	return s
 }
 
-// Int is At for a number.
+// Int is At for a number, zero for anything else.
 func (r *Response) Int(path string) int64 {
 	n, _ := r.At(path).(float64)
 	return int64(n)
 }
 
-// List is At for a list.
+// List is At for a list, nil for anything else.
 func (r *Response) List(path string) []any {
 	l, _ := r.At(path).([]any)
 	return l

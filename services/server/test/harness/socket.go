@@ -99,7 +99,8 @@ func (c *Client) TryDial(t testing.TB, subprotocol string, header http.Header) (
 		protocols = []string{subprotocol}
 	}
 	address := "ws" + strings.TrimPrefix(c.Server.URL, "http") + "/api/v1/gateway"
-	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: header, CompressionMode: websocket.CompressionNoContextTakeover})
+	conn, res, err := websocket.Dial( //nolint:bodyclose // The body of a refusal is closed by refusal, an upgrade has none.
+		ctx, address, &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: header, CompressionMode: websocket.CompressionNoContextTakeover})
 	if err != nil {
 		cancel()
 		return nil, refusal(t, res), err

@@ -98,7 +98,7 @@ func TestBehaviorAndOperatorOfAChannel(t *testing.T) {
 	agent, spare := s.Agent(t, "aida"), s.Agent(t, "spare")
 	watching, managing := agent.Connect(t), owner.Connect(t)
 	channel := owner.Call(t, "getChannel", place.Channel).OK(t)
-	set := owner.Call(t, "setChannelOperator", place.Channel, channel.Version(t), harness.Body{"mode": "own", "agent_id": agent.ID}).OK(t)
+	owner.Call(t, "setChannelOperator", place.Channel, channel.Version(t), harness.Body{"mode": "own", "agent_id": agent.ID}).OK(t)
 	watching.Event(t, "agent.config_changed", func(e harness.Event) bool { return e.Str("data.channel_id") == place.Channel })
 	behavior := caller.Call(t, "getChannelBehavior", place.Channel).OK(t)
 	changed := owner.Call(t, "updateChannelBehavior", place.Channel, behavior.Version(t), harness.Body{
@@ -106,7 +106,7 @@ func TestBehaviorAndOperatorOfAChannel(t *testing.T) {
 	}).OK(t)
 	managing.Event(t, "channel.settings_changed", func(e harness.Event) bool { return e.Str("data.channel_id") == place.Channel })
 	// Parts of the behavior show in the channel, so its version has risen too.
-	set = owner.Call(t, "getChannel", place.Channel).OK(t)
+	set := owner.Call(t, "getChannel", place.Channel).OK(t)
 	refuse(t,
 		refusal{"writer", ana, "getChannelBehavior", with(place.Channel), "forbidden", ""},
 		refusal{"hidden", out, "getChannelBehavior", with(place.Channel), "not_found", ""},
