@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -122,6 +123,11 @@ func (c EmbeddedConfig) serverSettings(socketDir string) []string {
 		set["archive_mode"], set["archive_library"] = "on", "basic_archive"
 		set["basic_archive.archive_directory"] = c.ArchiveDir
 		set["archive_timeout"] = fmt.Sprintf("%ds", int(c.ArchiveTimeout.Seconds()))
+	}
+	if runtime.GOOS == "linux" {
+		// After a crash the server would otherwise open and flush every file of the cluster before it answers, which takes
+		// tens of seconds on a busy disk. Linux 5.8 and later report errors of this way as well.
+		set["recovery_init_sync_method"] = "syncfs"
 	}
 	for name, value := range c.Settings {
 		set[name] = value
