@@ -61,7 +61,7 @@ func databaseKilled(t *testing.T, w *world) {
 		}) {
 			t.Fatal("the server never said that its database is away")
 		}
-		if !waitFor(patience, func() bool { return w.Ready(t.Context()) }) {
+		if !waitFor(recovery, func() bool { return w.Ready(t.Context()) }) {
 			t.Fatal("the server did not recover")
 		}
 		away = append(away, time.Since(began).Seconds())
