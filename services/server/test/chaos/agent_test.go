@@ -37,6 +37,7 @@ func agentKilled(t *testing.T, w *world) {
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
+	awaitAdapter(t, w, agent)
 	var findings []string
 	facts := []map[string]any{}
 	for round := range plan.agentRounds {
@@ -47,6 +48,23 @@ func agentKilled(t *testing.T, w *world) {
 		t.Error(f)
 	}
 	w.report(t, "agent_killed", map[string]any{"rounds": facts}, findings, nil)
+}
+
+// awaitAdapter gives small orders until one is answered: then the adapter is connected. The place from which an agent
+// hears of orders is made with its first connection.
+func awaitAdapter(t *testing.T, w *world, agent *system.Agent) {
+	t.Helper()
+	const answered = 3 * time.Second
+	for try := range int(patience / answered) {
+		o := w.order(t, agent, -1-try, "hello", 1)
+		if waitFor(answered, func() bool {
+			run, err := w.team.People[0].OnlyRun(t.Context(), o.thread)
+			return err == nil && run.Final()
+		}) {
+			return
+		}
+	}
+	t.Fatal("the adapter does not answer")
 }
 
 func agentRound(t *testing.T, w *world, agent *system.Agent, round int) (findings []string, facts map[string]any) {
