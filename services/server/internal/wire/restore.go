@@ -25,7 +25,8 @@ type manifest struct {
 // RestoreFinalize ends a restore. Clients and consumers begin anew at the head under a new
 // epoch, because positions they have seen may have been given to something else; with the
 // manifest of a final backup it is proven instead that nothing differs, and they go on. It
-// refuses while a server is connected. A second call changes nothing.
+// refuses while a server is connected. A copied folder keeps the identity of its database, so
+// an equal identity is no reason to change nothing (ADR 0018).
 func RestoreFinalize(ctx context.Context, from Sources, console Console, manifestFile string) error {
 	var want *manifest
 	if manifestFile != "" {
@@ -89,19 +90,14 @@ func (r *commandRun) finalize(ctx context.Context, console Console, want *manife
 		if err != nil {
 			return err
 		}
-		same := info.DBSystemIdentifier == fmt.Sprint(id.SystemIdentifier) && info.DBTimelineID == int64(id.Timeline)
-		switch {
-		case same:
-			outcome = "already finalized"
-			return nil
-		case want != nil:
-			outcome = "relocated"
-			if err := r.compare(ctx, *want, info.SyncEpoch); err != nil {
-				return err
-			}
-			return r.instance.service.StoreIdentity(ctx, fmt.Sprint(id.SystemIdentifier), int64(id.Timeline), false)
+		if want == nil {
+			return r.beginAnew(ctx, id, info.SyncEpoch, &outcome)
 		}
-		return r.beginAnew(ctx, id, info.SyncEpoch, &outcome)
+		outcome = "relocated"
+		if err := r.compare(ctx, *want, info.SyncEpoch); err != nil {
+			return err
+		}
+		return r.instance.service.StoreIdentity(ctx, fmt.Sprint(id.SystemIdentifier), int64(id.Timeline), false)
 	})
 	if err != nil {
 		return err
