@@ -61,7 +61,10 @@ func databaseKilled(t *testing.T, w *world) {
 		}) {
 			t.Fatal("the server never said that its database is away")
 		}
-		if !waitFor(recovery, func() bool { return w.Ready(t.Context()) }) {
+		if !waitFor(recovery, func() bool {
+			next, err := w.Postmaster()
+			return err == nil && next != pid && w.team.People[0].Call(t.Context(), "GET", "/spaces", nil, nil) == nil && w.Ready(t.Context())
+		}) {
 			t.Fatal("the server did not recover")
 		}
 		away = append(away, time.Since(began).Seconds())

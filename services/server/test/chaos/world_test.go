@@ -175,6 +175,8 @@ func (w *world) begin(t *testing.T) *scene {
 	s.listen(ctx, t)
 	writing, stop := context.WithCancel(ctx)
 	s.stop = stop
+	// A scenario that gives up leaves nothing running.
+	t.Cleanup(func() { stop(); silence() })
 	s.writing.Go(func() { s.write(writing) })
 	return s
 }
