@@ -35,8 +35,6 @@ func (s *Service) Authorize(ctx context.Context, action authorize.Action, r auth
 func (s *Service) Prepare(ctx context.Context) error { return s.queueVersion(ctx) }
 
 // Allowed implements authorize.Authorizer.
-
-// Allowed implements authorize.Authorizer.
 func (s *Service) Allowed(ctx context.Context, action authorize.Action, r authorize.Resource) (bool, error) {
 	v, err := s.decide(ctx, action, r)
 	allowed := err == nil && v.code == ""
@@ -45,9 +43,7 @@ func (s *Service) Allowed(ctx context.Context, action authorize.Action, r author
 }
 
 // decide runs the checks in their order and stops at the first that fails. The error is for
-
 // sources that cannot answer: never an allow.
-
 func (s *Service) decide(ctx context.Context, action authorize.Action, r authorize.Resource) (verdict, error) {
 	spec, ok := s.spec(action)
 	if !ok {
@@ -114,12 +110,8 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 	return s.limits(ctx, &q, a, e)
 }
 
-// confirm asks the source about a place that memory does not show.
-
 // limits are the checks that only take away: invariants of agents, the person an agent works
-
 // for, and the fresh proof, which comes last so that nobody proves herself in vain.
-
 func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *domain.Entry) (verdict, error) {
 	held := q.p.held(e)
 	if q.spec.ID == authorize.ActionAgentInvoke {
@@ -130,6 +122,9 @@ func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *doma
 		if !ok {
 			return deny(errs.CodeForbidden, reasonI1Personal, held), nil
 		}
+	}
+	if orderIsOver(q.spec, a) {
+		return deny(errs.CodeForbidden, reasonOrderIsOver, held), nil
 	}
 	if a.ActingFor != nil {
 		ok, err := s.withinOrder(ctx, q, a)
@@ -146,8 +141,13 @@ func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *doma
 	return verdict{held: held}, nil
 }
 
-// mayTrigger keeps an agent that one person pays for to that person.
+// orderIsOver holds a credential of a run that has ended to that run, whose module answers by
+// its state: the agent may end it once more, and learns of everything else that it is over.
+func orderIsOver(spec *authorize.Spec, a actor.Actor) bool {
+	return a.ActingFor != nil && a.ActingFor.Ended && (spec.Module != "runs" || spec.ID == authorize.ActionAgentInvoke)
+}
 
+// mayTrigger keeps an agent that one person pays for to that person.
 func (s *Service) mayTrigger(ctx context.Context, a actor.Actor, agent ids.ID) (bool, error) {
 	policies, err := s.agents.AgentPolicies(ctx, []ids.ID{agent})
 	if err != nil {
@@ -168,9 +168,7 @@ func (s *Service) mayTrigger(ctx context.Context, a actor.Actor, agent ids.ID) (
 const billingPersonal = "personal"
 
 // withinOrder asks the same of the person on whose order the agent works: an order gives an
-
 // agent nothing that the person does not have. What is the agent's own is not the person's.
-
 func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (bool, error) {
 	if !q.spec.ActingFor {
 		return false, nil
@@ -197,16 +195,7 @@ func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (b
 	return judge(&pq, person).code == "", nil
 }
 
-// locate finds the place of a resource. In a unit that writes it reads the structure there;
-
-// elsewhere memory serves while it is right for the version. A place that is missing and one
-
-// that is hidden take the same steps.
-
-// sharesPlace reports whether the agent and the holder of the entry read a place both.
-
 // recordDenial writes the audit row of a denial where the catalogue asks for it.
-
 func (s *Service) recordDenial(ctx context.Context, action authorize.Action, r authorize.Resource, reason string) {
 	if spec, ok := s.spec(action); !ok || !spec.AuditDeny {
 		return
@@ -218,9 +207,7 @@ func (s *Service) recordDenial(ctx context.Context, action authorize.Action, r a
 }
 
 // denial puts a verdict into the words of the answer. What is hidden and what is missing
-
 // sound the same.
-
 func denial(action authorize.Action, v verdict) error {
 	switch v.code {
 	case errs.CodeNotFound:
@@ -246,7 +233,6 @@ func stepUpRequired() error {
 }
 
 // requireStepUp is the check of actions whose need for a fresh proof depends on their content.
-
 func (s *Service) requireStepUp(ctx context.Context) error {
 	if actor.From(ctx).StepUpUntil.After(s.now(ctx)) {
 		return nil
@@ -255,9 +241,7 @@ func (s *Service) requireStepUp(ctx context.Context) error {
 }
 
 // sourceError makes every failure of a source a refusal that passes, but for the repetition
-
 // of a unit and for what has a public meaning already.
-
 func sourceError(action authorize.Action, err error) error {
 	var public *errs.Error
 	if err == nil || errors.As(err, &public) || errors.Is(err, txn.ErrRetry) {
@@ -267,5 +251,4 @@ func sourceError(action authorize.Action, err error) error {
 }
 
 // Scope implements authorize.Authorizer.
-
 // common is what an agent and the person it works for can both see, place by place.

@@ -26,6 +26,7 @@ const (
 	reasonChannelReadOnly    = "channel_read_only"
 	reasonI1Personal         = "i1_personal"
 	reasonActingForLimited   = "acting_for_limited"
+	reasonOrderIsOver        = "invocation_token_invalid"
 	reasonStepUpMissing      = "step_up_missing"
 	scopeModeratesForeigners = "messaging.admin"
 )

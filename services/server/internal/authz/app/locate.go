@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+// confirm asks the source about a place that memory does not show.
 func (s *Service) confirm(ctx context.Context, p place) (place, error) {
 	if p.kind == domain.TargetSpace {
 		return s.freshSpace(ctx, p.space.ID)
@@ -26,6 +27,9 @@ func (s *Service) confirm(ctx context.Context, p place) (place, error) {
 	return out, nil
 }
 
+// locate finds the place of a resource. In a unit that writes it reads the structure there;
+// elsewhere memory serves while it is right for the version. A place that is missing and one
+// that is hidden take the same steps.
 func (s *Service) locate(ctx context.Context, r authorize.Resource) (place, error) {
 	channel, space := r.ChannelID, r.SpaceID
 	switch r.Kind {
@@ -119,6 +123,7 @@ func (s *Service) locateKnown(ctx context.Context, channel, space ids.ID) (place
 	return place{kind: domain.TargetChannel, found: ok, remembered: true, channel: c}, nil
 }
 
+// sharesPlace reports whether the agent and the holder of the entry read a place both.
 func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID) (bool, error) {
 	v, err := s.version(ctx)
 	if err != nil {

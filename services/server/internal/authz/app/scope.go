@@ -73,6 +73,9 @@ func (s *Service) scopeAllowed(ctx context.Context, spec *authorize.Spec, a acto
 		ID: a.ID, Kind: a.Kind, SessionID: a.SessionID, DeviceID: a.DeviceID, TokenID: a.TokenID,
 		Scopes: a.Scopes, StepUpUntil: a.StepUpUntil, CredentialExpiresAt: a.CredentialExpiresAt,
 	}, authorize.Resource{Kind: authorize.ResourceNone})
+	if err == nil && v.code == "" && orderIsOver(spec, a) {
+		return deny(errs.CodeForbidden, reasonOrderIsOver, domain.Held{}), nil
+	}
 	if err == nil && v.code == "" && a.ActingFor != nil && !spec.ActingFor {
 		return deny(errs.CodeForbidden, reasonActingForLimited, domain.Held{}), nil
 	}

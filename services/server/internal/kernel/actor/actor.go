@@ -55,6 +55,9 @@ type ActingFor struct {
 	ThreadID    ids.ID
 	ChannelID   ids.ID
 	ExpiresAt   time.Time
+	// Ended is set when the run has ended: the credential then reaches nothing but the run,
+	// which may be ended once more because that answer may have been lost.
+	Ended bool
 }
 
 // IsSession reports whether the actor signed in, as against an API token.

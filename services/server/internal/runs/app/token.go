@@ -112,7 +112,9 @@ func (s *Service) VerifyInvocation(ctx context.Context, agent ids.ID, token stri
 	case r.AgentID != agent, !r.State.Active() && !s.answered(r, now) && !r.AcceptsLate(s.config.LateFinishWindow, now):
 		return actor.ActingFor{}, errs.Forbidden("invocation_token_invalid")
 	}
-	return actor.ActingFor{PrincipalID: r.TriggeredBy, RunID: r.ID, ThreadID: r.ThreadID, ChannelID: r.ChannelID, ExpiresAt: expires}, nil
+	return actor.ActingFor{
+		PrincipalID: r.TriggeredBy, RunID: r.ID, ThreadID: r.ThreadID, ChannelID: r.ChannelID, ExpiresAt: expires, Ended: !r.State.Active(),
+	}, nil
 }
 
 // answered reports whether the run has just ended with an answer: the agent whose request was

@@ -496,3 +496,22 @@ func BenchmarkAdmit(bench *testing.B) {
 		}
 	}
 }
+
+func TestAnOrderThatIsOverAllowsItsEndAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.give(b.helper, b.space, "space", "write")
+	b.give(b.ana, b.space, "space", "write")
+	order := func(ended bool) context.Context {
+		return actor.With(context.Background(), actor.Actor{
+			ID: b.helper, Kind: actor.KindAgent, TokenID: ids.New(), Scopes: []string{"messaging.write", "messaging.read", "chat.read", "runs.write"},
+			ActingFor: &actor.ActingFor{PrincipalID: b.ana, RunID: ids.New(), Ended: ended},
+		})
+	}
+	thread := authorize.Thread(ids.New(), b.open)
+	wantCode(t, b.svc.Authorize(order(false), authorize.ActionMessageCreate, thread), "", "")
+	wantCode(t, b.svc.Authorize(order(true), authorize.ActionMessageCreate, thread), errs.CodeForbidden, "invocation_token_invalid")
+	if _, err := b.svc.Scope(order(true), authorize.ActionChannelRead); !errs.Is(err, errs.CodeForbidden) {
+		t.Errorf("a list on an order that is over: %v", err)
+	}
+}
