@@ -3,21 +3,24 @@
 // Dialect 1 of message text: CommonMark with tables, strikethrough, task lists, autolinks, spoilers and mentions;
 // without raw HTML, setext headings, indented code and link definitions, which stay visible text.
 import {
-  Autolink,
+  type BlockContext,
+  type BlockParser,
   parser as commonmark,
-  type InlineContext,
+  type LeafBlock,
+  type Line,
   type MarkdownConfig,
-  Strikethrough,
   Table,
   TaskList,
 } from "@lezer/markdown";
+import { links } from "./links";
+import { marks } from "./marks";
 
 const lessThan = 60;
-const pipe = 124;
+const backslash = 92;
+const letter = 97;
 
-const angleTarget = /^<(?:[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9.-]+)>/i;
-const mentionToken = /^<(?:@_?&?[0-9a-f-]{36}|#[0-9a-f-]{36}|@(?:here|channel|thread))>/;
-const spoilerMark = { resolve: "Spoiler", mark: "SpoilerMark" };
+const identifier = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+const mentionToken = new RegExp(`^<(?:@_?&?${identifier}|#${identifier}|@(?:here|channel|thread))>`);
 
 /** `<@id>` and its relatives; the stored form of a mention. */
 const mention: MarkdownConfig = {
@@ -26,53 +29,61 @@ const mention: MarkdownConfig = {
     {
       name: "Mention",
       before: "Link",
-      parse(cx: InlineContext, next: number, position: number) {
+      parse(cx, next, from) {
         if (next !== lessThan) return -1;
-        const token = mentionToken.exec(cx.slice(position, Math.min(cx.end, position + 42)));
-        return token === null ? -1 : cx.addElement(cx.elt("Mention", position, position + token[0].length));
-      },
-    },
-    {
-      // The parser of CommonMark finds `<https://…>` together with raw HTML, which the dialect does without.
-      name: "AngleLink",
-      before: "Link",
-      parse(cx: InlineContext, next: number, position: number) {
-        if (next !== lessThan) return -1;
-        const match = angleTarget.exec(cx.slice(position, cx.end));
-        if (match === null) return -1;
-        const end = position + match[0].length;
-        return cx.addElement(cx.elt("Autolink", position, end, [cx.elt("URL", position + 1, end - 1)]));
+        const token = mentionToken.exec(cx.slice(from, Math.min(cx.end, from + 42)));
+        return token === null ? -1 : cx.addElement(cx.elt("Mention", from, from + token[0].length));
       },
     },
   ],
 };
 
-/** `||hidden||`. */
-const spoiler: MarkdownConfig = {
-  defineNodes: ["Spoiler", "SpoilerMark"],
+/** Every line break is one on the screen, so blanks in front of it need no search; a backslash there vanishes. */
+const hardBreak: MarkdownConfig = {
   parseInline: [
     {
-      name: "Spoiler",
-      after: "Emphasis",
-      parse(cx: InlineContext, next: number, position: number) {
-        if (next !== pipe || cx.char(position + 1) !== pipe || cx.char(position + 2) === pipe) return -1;
-        const spaceBefore = /\s|^$/.test(cx.slice(position - 1, position));
-        const spaceAfter = /\s|^$/.test(cx.slice(position + 2, position + 3));
-        return cx.addDelimiter(spoilerMark, position, position + 2, !spaceAfter, !spaceBefore);
+      name: "HardBreak",
+      parse(cx, next, from) {
+        const breaks = next === backslash && cx.char(from + 1) === 10;
+        return breaks ? cx.addElement(cx.elt("HardBreak", from, from + 2)) : -1;
       },
     },
   ],
+};
+
+/** A line indented like code is text, and no mark in front of it opens a block: nothing else looks at `next`. */
+const indented: MarkdownConfig = {
+  parseBlock: [
+    {
+      name: "IndentedCode",
+      parse(_, line) {
+        if (line.indent >= line.baseIndent + 4) line.next = letter;
+        return false;
+      },
+    },
+  ],
+};
+
+/** A long run of blanks costs the table's own look ahead the square of its length, and is no delimiter row. */
+const table: MarkdownConfig = {
+  ...Table,
+  parseBlock: (Table.parseBlock ?? []).map((block: BlockParser) => ({
+    ...block,
+    endLeaf: (cx: BlockContext, line: Line, leaf: LeafBlock) =>
+      !/[ \t]{100}/.test(cx.peekLine()) && (block.endLeaf?.(cx, line, leaf) ?? false),
+  })),
 };
 
 /** Parser of the dialect. */
 export const dialect = commonmark.configure([
-  { remove: ["HTMLBlock", "HTMLTag", "SetextHeading", "IndentedCode", "LinkReference"] },
-  Table,
+  { remove: ["HTMLBlock", "HTMLTag", "SetextHeading", "LinkReference"] },
+  indented,
+  table,
   TaskList,
-  Strikethrough,
-  Autolink,
+  hardBreak,
+  marks,
+  links,
   mention,
-  spoiler,
 ]);
 
 /** Whom or what a mention token names. */
@@ -90,14 +101,4 @@ export function readMention(token: string): MentionToken {
   if (name.startsWith("&")) return { kind: "group", id: name.slice(1) };
   if (/^(?:here|channel|thread)$/.test(name)) return { kind: "broadcast", id: name };
   return { kind: "principal", id: name };
-}
-
-/** The address of a link if it may be followed: http, https, mailto, or a path of this instance. */
-export function safeHref(target: string): string | undefined {
-  const trimmed = target.trim();
-  if (/^(?:https?:\/\/|mailto:)/i.test(trimmed)) return trimmed;
-  if (/^www\./i.test(trimmed)) return `https://${trimmed}`;
-  if (/^[^\s/:@]+@[^\s/:@]+$/.test(trimmed)) return `mailto:${trimmed}`;
-  // Two slashes, or a backslash after the first, would leave this origin.
-  return /^\/(?![/\\])/.test(trimmed) ? trimmed : undefined;
 }
