@@ -10,6 +10,7 @@ import (
 	agentspg "github.com/OWNER/bothy/services/server/internal/agents/adapters/postgres"
 	agentsapp "github.com/OWNER/bothy/services/server/internal/agents/app"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
+	"github.com/OWNER/bothy/services/server/internal/instance"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
@@ -23,7 +24,8 @@ type agentsModule struct {
 func (p *process) buildAgents(context.Context) error {
 	rows, present := agentspg.NewAgents(p.db), agentshttp.Presenter{}
 	p.authz.service.SetSources(authzapp.Sources{Agents: agentsapp.NewPolicies(rows, p.activePrincipals)})
-	m := &agentsModule{consumers: agentsapp.NewConsumers(p.units, p.authz.service, agentspg.NewCursors(p.db))}
+	cursors := agentspg.NewCursors(p.db)
+	m := &agentsModule{consumers: agentsapp.NewConsumers(p.units, p.authz.service, cursors)}
 	m.tracker = agentsapp.NewTracker(agentsapp.TrackerDeps{
 		Config: p.config.Modules.Agents, Clock: p.clock, Units: p.units, Authorizer: p.authz.service, Audit: p.audit.recorder,
 		Publisher: p.signals, Rows: rows, Present: present, Log: p.log,
@@ -31,6 +33,7 @@ func (p *process) buildAgents(context.Context) error {
 	m.service = agentsapp.New(agentsapp.Deps{
 		Units: p.units, Authorizer: p.authz.service, Audit: p.audit.recorder, Log: p.sync.appender, Directory: p.identity.service,
 		Principals: p.identity.service, Tokens: p.identity.service, Rows: rows, Present: present, Tracker: m.tracker,
+		Cursors: cursors, Head: func(ctx context.Context) (int64, error) { return p.instance.service.Current(ctx, instance.CounterEventSeq) },
 	})
 	m.http = agentshttp.New(m.service, m.tracker, p.clock, p.heartbeatInterval())
 	p.agents = m

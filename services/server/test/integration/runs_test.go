@@ -97,6 +97,17 @@ func TestAnAgentWorksOnAnOrder(t *testing.T) {
 	}
 }
 
+func TestAnOrderWaitsForTheFirstConnectionOfItsAgent(t *testing.T) {
+	s := shared.Use(t)
+	w := &team{s: s, caller: s.Person(t, "cleo"), agent: s.Agent(t, "abel")}
+	w.place = s.Space(t, "write", w.agent)
+	w.right = s.Grant(t, w.caller, "trigger", "space", w.place.Space)
+	run := w.order(t, "mend the roof")
+	w.inbox = w.agent.Connect(t)
+	token := w.invoked(t, run)
+	w.agent.Call(t, "startRun", run, token, harness.Body{"title": "Work"}).OK(t)
+}
+
 func TestARunIsAskedToStop(t *testing.T) {
 	s := shared.Use(t)
 	w := newTeam(t, s)

@@ -40,6 +40,8 @@ type Repository interface {
 
 // CursorRepository keeps the places of agents in the event log.
 type CursorRepository interface {
+	// Begin queues the first place of a new agent.
+	Begin(ctx context.Context, agent ids.ID, head int64, now time.Time) error
 	TakeOver(ctx context.Context, agent, holder ids.ID, head int64, now time.Time) (acked int64, err error)
 	Save(ctx context.Context, agent, holder ids.ID, acked int64, now time.Time) (held bool, err error)
 	// MoveAll queues the move of every place to a position and takes it from its holder.

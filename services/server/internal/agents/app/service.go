@@ -31,7 +31,10 @@ type Deps struct {
 	Principals identity.PrincipalWrites
 	Tokens     identity.Tokens
 	Rows       Repository
-	Present    Presenter
+	Cursors    CursorRepository
+	// Head is the present position of the event log, where a new agent begins to listen.
+	Head    func(ctx context.Context) (int64, error)
+	Present Presenter
 	// Tracker overlays what this process has heard since the row was written; nil in
 	// processes that hear from no adapter.
 	Tracker *Tracker
@@ -87,6 +90,13 @@ func (s *Service) Create(ctx context.Context, in NewAgent) (View, *FirstToken, e
 		a.ID = p.ID
 		if err := s.d.Rows.Insert(ctx, a); err != nil {
 			return fmt.Errorf("insert the agent: %w", err)
+		}
+		head, err := s.d.Head(ctx)
+		if err != nil {
+			return fmt.Errorf("read the position of the log: %w", err)
+		}
+		if err := s.d.Cursors.Begin(ctx, a.ID, head, now); err != nil {
+			return fmt.Errorf("begin the place of the agent: %w", err)
 		}
 		details := map[string]any{"billing_mode": a.BillingMode, "tool_class": a.ToolClass}
 		if in.TokenName != nil {

@@ -17,6 +17,11 @@ type Cursors struct{ db *pg.DB }
 // NewCursors makes the repository.
 func NewCursors(db *pg.DB) *Cursors { return &Cursors{db: db} }
 
+// Begin implements app.CursorRepository.
+func (r *Cursors) Begin(ctx context.Context, agent ids.ID, head int64, now time.Time) error {
+	return sqlcgen.New(pg.Queued(ctx)).AgentConsumerBegin(ctx, agent, head, now)
+}
+
 // TakeOver implements app.CursorRepository.
 func (r *Cursors) TakeOver(ctx context.Context, agent, holder ids.ID, head int64, now time.Time) (int64, error) {
 	return sqlcgen.New(r.db.Querier(ctx)).AgentConsumerTakeOver(ctx, sqlcgen.AgentConsumerTakeOverParams{

@@ -44,8 +44,13 @@ UPDATE agents
  WHERE principal_id = sqlc.arg(principal_id)
    AND (last_heartbeat_at IS NULL OR last_heartbeat_at <= sqlc.arg(last_heartbeat_at));
 
+-- name: AgentConsumerBegin :exec
+-- A new agent hears what is said to it from its creation on.
+INSERT INTO agent_consumer_cursors (agent_id, acked_seq, updated_at)
+VALUES (sqlc.arg(agent_id), sqlc.arg(head), sqlc.arg(now));
+
 -- name: AgentConsumerTakeOver :one
--- The newest session becomes the holder. The first one ever begins at the head.
+-- The newest session becomes the holder. Without a place the first one ever begins at the head.
 INSERT INTO agent_consumer_cursors (agent_id, acked_seq, holder_session_id, holder_kind, holder_since, updated_at)
 VALUES (sqlc.arg(agent_id), sqlc.arg(head), sqlc.arg(holder), 'gateway', sqlc.arg(now), sqlc.arg(now))
 ON CONFLICT (agent_id) DO UPDATE

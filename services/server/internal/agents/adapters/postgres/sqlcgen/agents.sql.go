@@ -46,6 +46,17 @@ func (q *Queries) AgentConfigure(ctx context.Context, arg AgentConfigureParams) 
 	return err
 }
 
+const agentConsumerBegin = `-- name: AgentConsumerBegin :exec
+INSERT INTO agent_consumer_cursors (agent_id, acked_seq, updated_at)
+VALUES ($1, $2, $3)
+`
+
+// A new agent hears what is said to it from its creation on.
+func (q *Queries) AgentConsumerBegin(ctx context.Context, agentID ids.ID, head int64, now time.Time) error {
+	_, err := q.db.Exec(ctx, agentConsumerBegin, agentID, head, now)
+	return err
+}
+
 const agentConsumerSave = `-- name: AgentConsumerSave :execrows
 UPDATE agent_consumer_cursors
    SET acked_seq = greatest(acked_seq, $1), updated_at = $2
@@ -89,7 +100,7 @@ type AgentConsumerTakeOverParams struct {
 	Now     *time.Time
 }
 
-// The newest session becomes the holder. The first one ever begins at the head.
+// The newest session becomes the holder. Without a place the first one ever begins at the head.
 func (q *Queries) AgentConsumerTakeOver(ctx context.Context, arg AgentConsumerTakeOverParams) (int64, error) {
 	row := q.db.QueryRow(ctx, agentConsumerTakeOver,
 		arg.AgentID,
