@@ -20,9 +20,9 @@ const subprotocol = "bothy.v1"
 
 // Config is how connections are upgraded.
 type Config struct {
-	// Compression deflates frames of 1 KiB and more, without state between frames, so an
+	// Compression deflates frames of 4 KiB and more, without state between frames, so an
 	// idle connection keeps no window in memory.
-	Compression bool `key:"gateway.compression" default:"true" doc:"Frames of 1 KiB and more are compressed."`
+	Compression bool `key:"gateway.compression" default:"true" doc:"Frames of 4 KiB and more are compressed."`
 	// MaxFrameBytes is the largest inbound frame.
 	MaxFrameBytes int
 	// Origins are the origins a browser may connect from, with the public one.
@@ -42,8 +42,9 @@ func NewHandler(config Config, gateway *app.Gateway) *Handler {
 	return &Handler{config: config, gateway: gateway}
 }
 
-// compressFrom is the size from which deflating pays.
-const compressFrom = 1024
+// compressFrom is the size from which deflating pays. Every connection deflates its own frame,
+// and an ordinary message to a hundred of them took a third more time for a few packets less.
+const compressFrom = 4096
 
 // ServeHTTP implements http.Handler. It returns when the connection has ended.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
