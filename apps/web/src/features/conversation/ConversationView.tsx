@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  useCallback,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Channel, Id, Message } from "../../api/types";
 import { useClient } from "../../client/Client";
-import { authorOf, channelName } from "../../client/names";
-import { mayInChannel } from "../../client/places";
-import { clockTime, dayName, fullTime } from "../../client/times";
 import { sameItems, useStore } from "../../client/useStore";
 import type { OutboxEntry } from "../../engine/outbox";
 import { readPosition } from "../../store/unread";
@@ -21,14 +9,13 @@ import { Button } from "../../ui/Button";
 import { Icon } from "../../ui/Icon";
 import { Empty, Notice } from "../../ui/Notice";
 import styles from "./ConversationView.module.css";
-import { EchoRow } from "./EchoRow";
-import { type MessageActions, MessageRow } from "./MessageRow";
-import { byDay, type Row, rowsOf } from "./rows";
+import { RowView } from "./RowView";
+import { byDay, rowsOf } from "./rows";
+import { act, useActions } from "./useActions";
 import { useReadPosition } from "./useReadPosition";
 import { useRemoval } from "./useRemoval";
 import { useRoving } from "./useRoving";
 import { useScroll } from "./useScroll";
-import { systemText } from "./words";
 
 interface Props {
   readonly channel: Channel;
@@ -94,7 +81,7 @@ export function ConversationView(props: Props) {
   });
   useOwnMessages(outbox, scroll.toEnd);
   const unseen = useReadPosition({ threadId, window, atEnd: scroll.atEnd });
-  const actions = useActions(props, removal.remove);
+  const actions = useActions({ ...props, remove: removal.remove });
   const roving = useRoving(list);
 
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
@@ -191,151 +178,6 @@ export function ConversationView(props: Props) {
   );
 }
 
-interface RowViewProps {
-  readonly row: Row;
-  readonly channel: Channel;
-  readonly me: Id;
-  readonly editing: Id | undefined;
-  readonly hidden: ReadonlySet<Id>;
-  readonly actions: MessageActions;
-  readonly renderRun: (runId: Id) => ReactNode;
-  readonly beginning: ReactNode;
-  readonly undo: (message: Message) => void;
-  readonly target: Id | undefined;
-}
-
-function RowView({ row, channel, me, editing, hidden, actions, renderRun, beginning, undo, target }: RowViewProps) {
-  const moderates = useStore(
-    (state) =>
-      state.self?.owner === true || state.access.get(channel.id)?.capabilities.includes("messages.moderate") === true,
-  );
-  switch (row.kind) {
-    case "beginning":
-      return beginning ?? <Beginning channel={channel} />;
-    case "older":
-      return <p className={styles.older}>Loading what was said before</p>;
-    case "day":
-      return (
-        <article className={styles.day} data-key={row.key} aria-label={dayName(row.time, Date.now())}>
-          <h3>{dayName(row.time, Date.now())}</h3>
-        </article>
-      );
-    case "new":
-      return (
-        <p className={styles.new} data-key={row.key}>
-          <span>New</span>
-        </p>
-      );
-    case "echo":
-      return (
-        <article data-key={row.key}>
-          <EchoRow entry={row.entry} head={row.head} />
-        </article>
-      );
-    case "gone":
-      return (
-        <p className={styles.line} data-key={row.key}>
-          {row.count > 1 ? `${row.count} messages were deleted` : goneText(row.message)}
-        </p>
-      );
-    case "system":
-      return (
-        <p className={styles.line} data-key={row.key}>
-          {systemText(row.message.system?.code ?? "")} <time>{clockTime(row.message.created_at)}</time>
-        </p>
-      );
-    case "run":
-      return (
-        <Article row={row}>
-          <div className={styles.run}>{renderRun(row.runId)}</div>
-        </Article>
-      );
-    case "message": {
-      const { message } = row;
-      if (hidden.has(message.id)) {
-        return (
-          <p className={styles.line} data-key={row.key} role="status">
-            Message deleted.{" "}
-            <Button tone="quiet" onClick={() => undo(message)}>
-              Undo
-            </Button>
-          </p>
-        );
-      }
-      if (row.pending?.work.kind === "delete" && row.pending.state !== "failed") {
-        return (
-          <p className={styles.line} data-key={row.key}>
-            Message deleted.
-          </p>
-        );
-      }
-      const mine = message.author.id === me;
-      return (
-        <Article row={row} marked={message.id === target}>
-          <MessageRow
-            message={message}
-            head={row.head}
-            pending={row.pending}
-            editing={editing === message.id}
-            mine={mine}
-            mayDelete={mine || moderates}
-            namesMe={!mine && message.mentions.some((mention) => mention.id === me && !mention.silent)}
-            actions={actions}
-          />
-        </Article>
-      );
-    }
-  }
-}
-
-/** A row that can hold the focus; arrows move between them. */
-function Article({
-  row,
-  marked = false,
-  children,
-}: {
-  row: Row & { message: Message };
-  marked?: boolean;
-  children: ReactNode;
-}) {
-  const name = useStore((state) => authorOf(state, row.message).name);
-  return (
-    <article
-      data-key={row.key}
-      data-row=""
-      data-marked={marked}
-      tabIndex={-1}
-      aria-label={`${name}, ${fullTime(row.message.created_at)}`}
-      aria-posinset={row.message.thread_seq}
-      aria-setsize={-1}
-    >
-      {children}
-    </article>
-  );
-}
-
-function goneText(message: Message): string {
-  return message.deleted?.kind === "moderator" ? "A message was deleted by a moderator" : "A message was deleted";
-}
-
-function Beginning({ channel }: { channel: Channel }) {
-  const name = useStore((state) => channelName(state, channel));
-  const may = useStore((state) => mayInChannel(state, channel.id, "write"));
-  return (
-    <div className={styles.beginning}>
-      <p>{channel.kind === "dm" ? name : `#${name}`}</p>
-      {channel.topic === "" ? null : <p dir="auto">{channel.topic}</p>}
-      <p>
-        {channel.kind === "dm"
-          ? "Only the people in here read this."
-          : may
-            ? "This is the beginning. Write the first line."
-            : "This is the beginning."}
-      </p>
-    </div>
-  );
-}
-
 function Skeleton() {
   return (
     <div className={styles.skeleton} aria-hidden="true">
@@ -371,75 +213,4 @@ function useOwnMessages(outbox: readonly OutboxEntry[], toEnd: () => void): void
     if (newest !== undefined && newest !== known.current) toEnd();
     known.current = newest;
   });
-}
-
-function useActions(props: Props, remove: (message: Message) => void): MessageActions {
-  const { engine, api, announcer } = useClient();
-  const { onEdit, onOpenThread, onCompose, threadId } = props;
-  const endEdit = useCallback(() => {
-    onEdit(undefined);
-    onCompose();
-  }, [onEdit, onCompose]);
-  return useMemo(
-    () => ({
-      edit: (message) => onEdit(message.id),
-      endEdit,
-      saveEdit: (message, text) => {
-        const trimmed = text.trim();
-        if (trimmed !== "" && trimmed !== message.content) {
-          void engine.submit({
-            kind: "edit",
-            threadId,
-            messageId: message.id,
-            content: trimmed,
-            version: message.version,
-            revision: message.revision,
-          });
-        }
-        endEdit();
-      },
-      remove,
-      copyText: (message) => {
-        void navigator.clipboard.writeText(message.content);
-        announcer.say("Copied");
-      },
-      copyLink: (message) => {
-        void navigator.clipboard.writeText(`${location.origin}/t/${message.thread_id}/${message.id}`);
-        announcer.say("Link copied");
-      },
-      openThread: onOpenThread,
-      markUnread: (message) => {
-        const work = api.POST("/threads/{thread_id}/read-state/unread", {
-          params: { path: { thread_id: message.thread_id } },
-          body: { from_thread_seq: message.thread_seq },
-        });
-        work.then(
-          () => announcer.say("Marked unread"),
-          () => announcer.alert("Could not be marked unread"),
-        );
-      },
-    }),
-    [engine, api, announcer, onEdit, onOpenThread, endEdit, remove, threadId],
-  );
-}
-
-/** Single letters act on the focused message; any other letter belongs to the composer. */
-function act(
-  event: KeyboardEvent,
-  message: Message,
-  actions: MessageActions,
-  me: Id,
-  compose: (letter?: string) => void,
-): void {
-  if (event.target instanceof HTMLElement && event.target.closest("button, a, input, textarea, [role=menu]")) return;
-  const mine = message.author.id === me;
-  if (event.key === "e" && mine) actions.edit(message);
-  else if (event.key === "Delete" && mine) actions.remove(message);
-  else if (event.key === "c") actions.copyText(message);
-  else if (event.key === "l") actions.copyLink(message);
-  else if (event.key === "u") actions.markUnread(message);
-  else if (event.key === "t" && actions.openThread !== undefined) actions.openThread(message);
-  else if (event.key.length === 1 && event.key !== " ") compose(event.key);
-  else return;
-  event.preventDefault();
 }
