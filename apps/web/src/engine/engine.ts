@@ -7,15 +7,16 @@ import type { Id, Message } from "../api/types";
 import { SignedOutError, type SignedOutReason } from "../auth/session";
 import { Draft } from "../store/draft";
 import { applyEphemeral, applyEvents, type Effect, type Envelope } from "../store/reduce";
-import { applyScopedPage, applySnapshot, type SnapshotPage, staleWindows } from "../store/snapshot";
+import { applyScopedPage, applySnapshot, staleWindows } from "../store/snapshot";
 import type { Connection, State } from "../store/state";
 import type { Store } from "../store/store";
 import { Gateway } from "./gateway";
 import { MessageLoader } from "./messageLoader";
-import { afterRestart, enqueue, type OutboxWork, retryNow, wakeAll } from "./outbox";
-import { OutboxRunner } from "./outboxRunner";
+import type { OutboxWork } from "./outbox";
+import { OutboxDesk } from "./outboxDesk";
 import type { Clock, EngineApi, GatewayCredentials, OpenSocket, Storage } from "./ports";
 import { ReadPositions } from "./readPositions";
+import { snapshotPages } from "./snapshotPages";
 import type { TabMessage, Tabs } from "./tabs";
 
 export interface EngineDeps {
@@ -42,7 +43,7 @@ const heldEvents = 1_000;
 export class Engine {
   readonly #deps: EngineDeps;
   readonly #gateway: Gateway;
-  readonly #outbox: OutboxRunner;
+  readonly #outbox: OutboxDesk;
   readonly messages: MessageLoader;
   readonly reads: ReadPositions;
   #leading = false;
@@ -71,20 +72,27 @@ export class Engine {
       onResync: (reason) => void this.#resync(reason),
       onSignedOut: () => deps.onSignedOut("session_ended"),
     });
-    this.#outbox = new OutboxRunner({ api, store, storage, clock, onChange: () => this.#post({ kind: "outbox" }) });
+    this.#outbox = new OutboxDesk({
+      api,
+      store,
+      storage,
+      clock,
+      newId: deps.newId,
+      onChange: () => this.#post({ kind: "outbox" }),
+    });
     this.messages = new MessageLoader({ api, store });
     this.reads = new ReadPositions({ api, store, clock });
   }
 
   /** Shows what is stored, then joins the other tabs. */
   async start(): Promise<void> {
-    const { storage, store, tabs, clock } = this.#deps;
-    const [log, outbox] = await Promise.all([storage.loadLog(), storage.loadOutbox()]);
+    const { storage, store, tabs } = this.#deps;
+    const [log, outbox] = await Promise.all([storage.loadLog(), this.#outbox.restore()]);
     if (this.#stopped) return;
     store.update((state) => ({
       ...state,
       ...(log === undefined ? {} : { ...log, windows: staleWindows(log.windows) }),
-      outbox: afterRestart(outbox, clock.now()),
+      outbox,
     }));
     this.#stopTabs = tabs.join({
       onLead: () => this.#lead(),
@@ -111,31 +119,18 @@ export class Engine {
   }
 
   /** Puts work into the outbox: stored first, then shown, then sent. */
-  async submit(work: OutboxWork): Promise<void> {
-    const { storage, store, clock, newId } = this.#deps;
-    const entry = enqueue(newId(), work, clock.now());
-    await storage.putOutbox([entry]);
-    store.update((state) => ({ ...state, outbox: [...state.outbox, entry] }));
-    this.#post({ kind: "outbox" });
-    this.#outbox.pump();
+  submit(work: OutboxWork): Promise<void> {
+    return this.#outbox.submit(work);
   }
 
   /** Sends a failed or held entry again. */
-  async retry(key: Id): Promise<void> {
-    const { store, storage, clock } = this.#deps;
-    store.update((state) => ({ ...state, outbox: retryNow(state.outbox, key, clock.now()) }));
-    await storage.putOutbox(store.getState().outbox.filter((entry) => entry.key === key));
-    this.#post({ kind: "outbox" });
-    this.#outbox.pump();
+  retry(key: Id): Promise<void> {
+    return this.#outbox.retry(key);
   }
 
   /** Gives an entry up. */
-  async discard(key: Id): Promise<void> {
-    const { store, storage } = this.#deps;
-    store.update((state) => ({ ...state, outbox: state.outbox.filter((entry) => entry.key !== key) }));
-    await storage.deleteOutbox([key]);
-    this.#post({ kind: "outbox" });
-    this.#outbox.pump();
+  discard(key: Id): Promise<void> {
+    return this.#outbox.discard(key);
   }
 
   /** What is on the screen of this tab. */
@@ -155,11 +150,9 @@ export class Engine {
 
   /** The network may be back, the tab became visible, or the person pressed "Try now". */
   hurry(): void {
-    const { store, clock } = this.#deps;
-    store.update((state) => ({ ...state, outbox: wakeAll(state.outbox, clock.now()) }));
     this.#gateway.hurry();
     this.#gateway.probe();
-    this.#outbox.pump();
+    this.#outbox.wake();
   }
 
   /** Takes the connection over from another browser tab or window of the same device. */
@@ -198,7 +191,7 @@ export class Engine {
         if (this.#leading) this.#post({ kind: "state", connection: this.#deps.store.getState().connection });
         break;
       case "outbox":
-        void this.#reloadOutbox();
+        void this.#outbox.reload();
         break;
       case "focus":
         // The leader speaks for all tabs: what any of them shows counts as looked at.
@@ -217,16 +210,6 @@ export class Engine {
     }
   }
 
-  async #reloadOutbox(): Promise<void> {
-    const stored = await this.#deps.storage.loadOutbox();
-    this.#deps.store.update((state) => {
-      const sending = new Set(state.outbox.filter((entry) => entry.state === "sending").map((entry) => entry.key));
-      const outbox = stored.map((entry) => (sending.has(entry.key) ? { ...entry, state: "sending" as const } : entry));
-      return { ...state, outbox };
-    });
-    this.#outbox.pump();
-  }
-
   #onConnection(connection: Connection): void {
     if (this.#held !== undefined && connection.state !== "stopped") return;
     this.#setConnection(connection);
@@ -234,10 +217,9 @@ export class Engine {
     if (connection.state === "live") this.hurryOutbox();
   }
 
+  /** The outbox alone, when the connection is known to be well. */
   hurryOutbox(): void {
-    const { store, clock } = this.#deps;
-    store.update((state) => ({ ...state, outbox: wakeAll(state.outbox, clock.now()) }));
-    this.#outbox.pump();
+    this.#outbox.wake();
   }
 
   #setConnection(connection: Connection): void {
@@ -300,7 +282,7 @@ export class Engine {
 
   async #loadTargets(targets: readonly string[]): Promise<void> {
     try {
-      const pages = await this.#snapshot(targets);
+      const pages = await snapshotPages(this.#deps.api, targets, () => {});
       this.#deps.store.update((state) => pages.reduce(applyScopedPage, state));
       this.#scheduleSave();
     } catch (cause) {
@@ -316,7 +298,9 @@ export class Engine {
     this.#held = [];
     if (this.#leading) this.#setConnection({ state: "resyncing", reason, page: 0 });
     try {
-      const pages = await this.#snapshot(undefined);
+      const pages = await snapshotPages(this.#deps.api, undefined, (page) => {
+        if (this.#leading) this.#setConnection({ state: "resyncing", reason: "snapshot", page });
+      });
       if (this.#stopped) return;
       const held = this.#held;
       this.#held = undefined;
@@ -344,23 +328,6 @@ export class Engine {
     const wait = asked ?? 2_000 + clock.random() * 6_000;
     this.#setConnection({ state: "waiting", nextAt: clock.now() + wait, reason: "snapshot", attempt: 1 });
     clock.after(wait, () => void this.#resync(reason));
-  }
-
-  async #snapshot(targets: readonly string[] | undefined): Promise<SnapshotPage[]> {
-    const pages: SnapshotPage[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: SnapshotPage = await this.#deps.api.snapshot({
-        ...(cursor === null ? {} : { cursor }),
-        ...(targets === undefined ? {} : { targets }),
-      });
-      pages.push(page);
-      cursor = page.nextCursor;
-      if (targets === undefined && this.#leading) {
-        this.#setConnection({ state: "resyncing", reason: "snapshot", page: pages.length });
-      }
-    } while (cursor !== null);
-    return pages;
   }
 
   #position() {
