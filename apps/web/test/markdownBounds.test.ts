@@ -182,10 +182,10 @@ describe("64 KiB take time in proportion to their length", () => {
     ] as const,
   ];
 
-  it.each(texts)("%s", (_, make) => {
+  it.each(texts)("%s", { retry: 2 }, (_, make) => {
     if (quickest(make(size), 1) < 150) return;
     const large = quickest(make(size), 3);
     const small = quickest(make(size / 4), 3);
-    expect(large < 100 || large < 13 * small, `${small} ms and then ${large} ms`).toBe(true);
+    expect(large < 150 || large < 13 * small, `${small} ms and then ${large} ms`).toBe(true);
   });
 });

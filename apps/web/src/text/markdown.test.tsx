@@ -162,7 +162,11 @@ it("reads mention tokens", () => {
 it("decodes entities and leaves unknown ones", () => {
   expect(decodeEntity("&#x1F525;")).toBe("🔥");
   expect(decodeEntity("&#xD800;")).toBe("\ufffd");
+  expect(
+    ["&auml;", "&amp;", "&apos;", "&nbsp;", "&Omega;", "&rarr;", "&hellip;", "&diams;"].map(decodeEntity).join(""),
+  ).toBe("ä&'\u00a0Ω→…♦");
   expect(decodeEntity("&foo;")).toBe("&foo;");
+  expect(decodeEntity("&constructor;")).toBe("&constructor;");
 });
 
 it("follows addresses of the allowed kinds alone", () => {
