@@ -25,7 +25,7 @@ export GOWORK := off
 GO_MODULES := $(patsubst %/go.mod,%,$(wildcard services/*/go.mod sdk/go/go.mod))
 
 # The steps of "make test" in their order. A step that is not listed does not run and is not counted.
-TEST_STEPS := setup gates test-go test-web test-browser smoke accounting
+TEST_STEPS := setup gates lint test-go test-web test-browser smoke accounting
 
 .DEFAULT_GOAL := help
 
@@ -146,7 +146,7 @@ smoke: build $(GATES) ## Run the smoke program, which knows the product only thr
 ## Longer runs
 
 .PHONY: nightly chaos perf
-nightly: lint test chaos perf ## Run everything there is, the slow parts included
+nightly: test chaos perf ## Run everything there is, the slow parts included
 
 chaos: $(POSTGRES) ## Run the tests that kill, cut and delay
 	@test -d $(SERVER)/test/chaos || { echo "chaos: there is no $(SERVER)/test/chaos" >&2; exit 1; }

@@ -36,7 +36,6 @@ const (
 type side struct {
 	name  string
 	write func(ctx context.Context, writer, n int) error
-	rates []float64
 }
 
 func TestCommits(t *testing.T) {

@@ -87,7 +87,7 @@ driver: {kind: echo, echo: {pause: %s}}
 
 // Start runs the adapter.
 func (a *Agent) Start() error {
-	cmd, exited, log := exec.Command(a.binary, "run", "--config", a.config), make(chan struct{}), &tail{} // #nosec G204 -- the adapter
+	cmd, exited, log := exec.Command(a.binary, "run", "--config", a.config), make(chan struct{}), &tail{} //nolint:noctx // It ends when the test says so.
 	cmd.Env, cmd.Stderr = a.inst.environ(), log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	failed := make(chan error, 1)

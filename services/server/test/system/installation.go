@@ -218,11 +218,11 @@ func (i *Installation) Changed(ctx context.Context) ([]string, error) {
 
 // freeAddress gives a loopback address that nobody listens on at the moment.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String(), nil
 }
 

@@ -37,7 +37,7 @@ const readyPoll = 2 * time.Millisecond
 // Start runs the server and waits until it is ready.
 func (i *Installation) Start(ctx context.Context) (*Server, error) {
 	s := &Server{exited: make(chan struct{}), log: &tail{}}
-	s.cmd = exec.Command(i.options.Binary, "serve", "--config", i.file)
+	s.cmd = exec.Command(i.options.Binary, "serve", "--config", i.file) //nolint:noctx // It ends when the test says so.
 	s.cmd.Env = i.environ()
 	s.cmd.Stderr = s.log
 	// The server must not outlive a test that is killed. The signal fires when the starting thread ends, so that thread

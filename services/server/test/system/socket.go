@@ -85,7 +85,7 @@ func Dial(ctx context.Context, c *Client, o SocketOptions) (*Socket, error) {
 	if o.Compress {
 		mode = websocket.CompressionNoContextTakeover
 	}
-	conn, _, err := websocket.Dial(ctx, c.Address+"/api/v1/gateway", &websocket.DialOptions{
+	conn, _, err := websocket.Dial(ctx, c.Address+"/api/v1/gateway", &websocket.DialOptions{ //nolint:bodyclose // The library closes it.
 		Subprotocols: []string{"bothy.v1"}, CompressionMode: mode, HTTPClient: c.http,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@
 package profile
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -97,7 +98,7 @@ func fsync(dir string) (p50, p99 float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	defer f.Close()
 	buffer := make([]byte, page)
 	for range rounds {
@@ -126,11 +127,12 @@ func fsync(dir string) (p50, p99 float64, err error) {
 
 // loopback is the median of a byte going forth and back over TCP, in microseconds.
 func loopback() (float64, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx := context.Background()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
@@ -147,7 +149,7 @@ func loopback() (float64, error) {
 			}
 		}
 	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
 	if err != nil {
 		return 0, err
 	}

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -143,7 +144,7 @@ func Root() string {
 
 func revision() (commit string, dirty bool) {
 	git := func(args ...string) string {
-		out, err := exec.Command("git", append([]string{"-C", Root()}, args...)...).Output() // #nosec G204 -- fixed words
+		out, err := exec.CommandContext(context.Background(), "git", append([]string{"-C", Root()}, args...)...).Output() // #nosec G204 -- fixed words
 		if err != nil {
 			return ""
 		}
