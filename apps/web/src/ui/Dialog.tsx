@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { IconButton } from "./Button";
 import styles from "./Dialog.module.css";
 
@@ -18,18 +18,20 @@ interface Props {
 export function Dialog({ title, onClose, children, size = "narrow" }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  // Asked while drawing: by the time of the effect a field with `autoFocus` already has the focus.
+  const [before] = useState(focusTrail);
   useEffect(() => {
     const dialog = ref.current;
     if (dialog === null) return;
-    const before = document.activeElement;
+    trails.set(dialog, before);
     dialog.showModal();
     // The platform would choose the close button; whoever opens a form wants its first field.
     dialog.querySelector<HTMLElement>("[data-dialog-body] :is(input:not([hidden]), select, textarea)")?.focus();
     return () => {
       dialog.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      before.find((element) => element.isConnected)?.focus();
     };
-  }, []);
+  }, [before]);
   return (
     <dialog
       ref={ref}
@@ -50,6 +52,17 @@ export function Dialog({ title, onClose, children, size = "narrow" }: Props) {
       </div>
     </dialog>
   );
+}
+
+/** Where the focus of each open dialog goes back to, first choice first. */
+const trails = new WeakMap<Element, readonly HTMLElement[]>();
+
+/** The element with the focus; in a dialog, which may be gone by then, followed by what that dialog would go back to. */
+function focusTrail(): readonly HTMLElement[] {
+  const active = document.activeElement;
+  if (!(active instanceof HTMLElement) || active === document.body) return [];
+  const around = active.closest("dialog");
+  return around === null ? [active] : [active, ...(trails.get(around) ?? [])];
 }
 
 /** Row of buttons at the end of a dialog. */
