@@ -110,16 +110,19 @@ export function NewAgentDialog({ onClose }: { readonly onClose: () => void }) {
 
 function TokenStep({ agent, secret, onClose }: { agent: AgentCreated; secret: string; onClose: () => void }) {
   const { discovery } = useClient();
-  const origin = new URL(discovery.api_base).origin;
-  const command = `BOTHY_TOKEN=${secret} bothy-agent --server ${origin}`;
   return (
     <Dialog title={`${agent.display_name} has a key`} onClose={onClose} size="wide">
       <p>The adapter that runs the agent needs this token. It is shown only here and now; the server keeps a hash.</p>
       <CopyField label="Token" value={secret} />
       <CopyField
-        label="Command"
-        value={command}
-        hint="Run it where the agent shall work. It appears online a moment later."
+        label="Connect"
+        value={connectCommand(agent, secret, new URL(discovery.api_base).origin)}
+        hint="Run it where the agent shall work. It asks what does the work, and writes agent.yaml and the token beside it."
+      />
+      <CopyField
+        label="Check and run"
+        value="bothy-agent check && bothy-agent run"
+        hint={`${agent.display_name} is online while this runs. It reads and answers where you choose it in the settings of a channel.`}
       />
       <DialogActions>
         <Button tone="primary" onClick={onClose}>
@@ -127,5 +130,14 @@ function TokenStep({ agent, secret, onClose }: { agent: AgentCreated; secret: st
         </Button>
       </DialogActions>
     </Dialog>
+  );
+}
+
+/** The command that writes the settings of the adapter as the server knows the agent. */
+function connectCommand(agent: AgentCreated, secret: string, origin: string): string {
+  const holder = agent.credential_holder_id === null ? "" : ` --holder-id ${agent.credential_holder_id}`;
+  return (
+    `BOTHY_AGENT_TOKEN=${secret} bothy-agent init --url ${origin}` +
+    ` --billing-mode ${agent.billing_mode}${holder} --tool-class ${agent.tool_class}`
   );
 }
