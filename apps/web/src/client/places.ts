@@ -10,7 +10,7 @@ import { channelName } from "./names";
 const order: readonly Level[] = ["read", "write", "trigger", "manage"];
 
 /** True when the level is at least the asked one. */
-export function atLeast(access: Access | undefined, level: Level): boolean {
+export function atLeast(access: Pick<Access, "level"> | undefined, level: Level): boolean {
   return access?.level != null && order.indexOf(access.level) >= order.indexOf(level);
 }
 

@@ -4,6 +4,7 @@ import { body } from "../../api/client";
 import type { Channel, Grant, Id, Level, TriggerRule } from "../../api/types";
 import { useClient } from "../../client/Client";
 import { channelName } from "../../client/names";
+import { atLeast } from "../../client/places";
 import { useStore } from "../../client/useStore";
 import { useSubmit, wordsFor } from "../../client/useSubmit";
 import { Button } from "../../ui/Button";
@@ -22,7 +23,7 @@ export function ChannelSettingsDialog({ channel, onClose }: Props) {
   return (
     <Dialog title={`#${name}`} onClose={onClose}>
       <OperatorPart channel={channel} />
-      <EveryonePart channelId={channel.id} />
+      <EveryonePart channel={channel} />
       <DialogActions>
         <Button tone="primary" onClick={onClose}>
           Done
@@ -34,7 +35,7 @@ export function ChannelSettingsDialog({ channel, onClose }: Props) {
 
 const rules: readonly { value: TriggerRule; label: string; hint: string }[] = [
   { value: "mention", label: "When mentioned", hint: "A message that names an agent sets it to work." },
-  { value: "all", label: "On every message", hint: "The operator answers everything people write here." },
+  { value: "all", label: "On every message", hint: "The agent that answers takes up everything people write here." },
   { value: "off", label: "Never", hint: "No agent works in this channel." },
 ];
 
@@ -89,11 +90,11 @@ function OperatorPart({ channel }: { readonly channel: Channel }) {
   return (
     <>
       <Select
-        label="Operator"
+        label="Agent that answers"
         value={operator.value}
         onChange={(value) => void operator.choose(value)}
         options={[{ value: "", label: "No agent" }, ...options]}
-        hint="The agent that answers here."
+        hint="Choosing an agent gives it the right to read and write here; choosing another takes it away again."
       />
       <Choice legend="Agents work" value={rule.value} onChange={(value) => void rule.choose(value)} options={rules} />
       <Refusal text={operator.error ?? rule.error} />
@@ -103,18 +104,43 @@ function OperatorPart({ channel }: { readonly channel: Channel }) {
 
 type EveryoneLevel = Level | "none";
 
-const levels: readonly { value: EveryoneLevel; label: string; hint?: string }[] = [
-  { value: "none", label: "Nothing", hint: "Only those who have access by another grant." },
-  { value: "read", label: "Read" },
-  { value: "write", label: "Read and write" },
-  { value: "trigger", label: "Read, write and set agents to work" },
-];
+const levelNames: Readonly<Record<Exclude<Level, "manage">, string>> = {
+  read: "Read",
+  write: "Read and write",
+  trigger: "Read, write and set agents to work",
+};
+
+const nothing = { value: "none", label: "Nothing", hint: "Only those who have access by another grant." } as const;
+
+/** Words for a level, also for one that is not offered here. */
+function levelName(level: Level): string {
+  return level === "manage" ? "Everything, with the settings" : levelNames[level];
+}
+
+/** The levels that can be chosen. Without a choice of its own the channel follows what lies above it. */
+function levelsBelow(above: Grant | undefined) {
+  const own = (["read", "write", "trigger"] as const).map((value) => ({ value, label: levelNames[value] }));
+  if (above === undefined) return [nothing, ...own];
+  const place = above.target.kind === "space" ? "space" : "instance";
+  const hint = `From the ${place}: ${levelName(above.level)}.`;
+  return [{ value: "none" as const, label: `As in the ${place}`, hint }, ...own];
+}
+
+/** The grant with the highest level. */
+function strongest(grants: readonly Grant[]): Grant | undefined {
+  return grants.reduce<Grant | undefined>(
+    (best, each) => (best === undefined || atLeast(each, best.level) ? each : best),
+    undefined,
+  );
+}
 
 /** What everybody of the instance may do in the channel. */
-function EveryonePart({ channelId }: { readonly channelId: Id }) {
+function EveryonePart({ channel }: { readonly channel: Channel }) {
   const { api } = useClient();
+  const { id: channelId, inherits } = channel;
   const [everyone, setEveryone] = useState<Id>();
   const [grant, setGrant] = useState<Grant | null>();
+  const [above, setAbove] = useState<Grant>();
   const [failed, setFailed] = useState<string>();
 
   useEffect(() => {
@@ -123,16 +149,20 @@ function EveryonePart({ channelId }: { readonly channelId: Id }) {
       const groups = body(await api.GET("/groups")).items;
       const group = groups.find((each) => each.kind === "everyone");
       const target = `channel:${channelId}`;
-      const grants = body(await api.GET("/grants", { params: { query: { target } } })).items;
+      const grants = body(await api.GET("/grants", { params: { query: { target, include_inherited: true } } })).items;
       if (left) return;
       setEveryone(group?.id);
-      setGrant(grants.find((each) => each.subject.kind === "group" && each.subject.id === group?.id) ?? null);
+      const theirs = grants.filter((each) => each.subject.kind === "group" && each.subject.id === group?.id);
+      setGrant(theirs.find((each) => each.target.kind === "channel") ?? null);
+      setAbove(
+        strongest(theirs.filter((each) => each.target.kind !== "channel" && (inherits || each.level === "manage"))),
+      );
     };
     load().catch((cause: unknown) => setFailed(wordsFor(cause)));
     return () => {
       left = true;
     };
-  }, [api, channelId]);
+  }, [api, channelId, inherits]);
 
   const choice = useChoice<EveryoneLevel>(grant?.level ?? "none", async (level) => {
     if (everyone === undefined) return;
@@ -162,7 +192,7 @@ function EveryonePart({ channelId }: { readonly channelId: Id }) {
         legend="Everybody may"
         value={choice.value}
         onChange={(level) => void choice.choose(level)}
-        options={levels}
+        options={levelsBelow(above)}
       />
       <Refusal text={choice.error} />
     </>
