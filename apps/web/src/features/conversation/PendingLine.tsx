@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useClient } from "../../client/Client";
 import { useNow } from "../../client/useNow";
+import { useStore } from "../../client/useStore";
 import type { OutboxEntry } from "../../engine/outbox";
 import { Button } from "../../ui/Button";
 import { Icon } from "../../ui/Icon";
@@ -11,7 +12,9 @@ import { outboxText } from "./words";
 export function PendingLine({ entry }: { readonly entry: OutboxEntry }) {
   const { engine } = useClient();
   const stuck = entry.state === "failed" || entry.state === "held";
-  const text = outboxText(entry, useNow(!stuck));
+  const connected = useStore((state) => state.connection.state !== "waiting" && state.connection.state !== "stopped");
+  const now = useNow(!stuck);
+  const text = outboxText(entry, now, connected && navigator.onLine);
   if (text === undefined) return null;
   const current = entry.fault?.current;
   return (

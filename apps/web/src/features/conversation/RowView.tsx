@@ -44,7 +44,7 @@ export function RowView({
   );
   switch (row.kind) {
     case "beginning":
-      return beginning ?? <Beginning channel={channel} />;
+      return beginning ?? <Beginning channel={channel} empty={row.empty} />;
     case "older":
       return <p className={styles.older}>Loading what was said before</p>;
     case "day":
@@ -151,7 +151,7 @@ function goneText(message: Message): string {
   return message.deleted?.kind === "moderator" ? "A message was deleted by a moderator" : "A message was deleted";
 }
 
-function Beginning({ channel }: { channel: Channel }) {
+function Beginning({ channel, empty }: { channel: Channel; empty: boolean }) {
   const name = useStore((state) => channelName(state, channel));
   const may = useStore((state) => mayInChannel(state, channel.id, "write"));
   return (
@@ -161,9 +161,9 @@ function Beginning({ channel }: { channel: Channel }) {
       <p>
         {channel.kind === "dm"
           ? "Only the people in here read this."
-          : may
+          : empty && may
             ? "This is the beginning. Write the first line."
-            : "This is the beginning."}
+            : `This is the beginning of #${name}.`}
       </p>
     </div>
   );

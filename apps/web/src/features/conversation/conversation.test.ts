@@ -27,6 +27,8 @@ describe("rows", () => {
   it("begin with the beginning, or with a row that loads what came before", () => {
     expect(rows(windowOf(page(1, 1, 1), 0))[0]?.kind).toBe("beginning");
     expect(rows(windowOf(page(5, 9, 9), 0))[0]?.kind).toBe("older");
+    expect(rows(window([]))[0]).toMatchObject({ kind: "beginning", empty: true });
+    expect(rows(window([message(1)]))[0]).toMatchObject({ kind: "beginning", empty: false });
   });
 
   it("name the author once for what is said within five minutes", () => {
@@ -182,15 +184,22 @@ describe("words", () => {
       run_id: null,
     });
     expect(triggerText(trigger("denied", "i1_personal"), "scout")).toContain("works only for the person");
+    expect(triggerText(trigger("denied", "agent_cannot_read"), "scout")).toContain("channel settings");
     expect(triggerText(trigger("denied", "moon_phase"), "scout")).toBe("scout was not started");
     expect(triggerText(trigger("triggered", null), "scout")).toBeUndefined();
   });
 
   it("say nothing of a normal send, and the truth of a slow one", () => {
     const entry = enqueue("k", { kind: "create", threadId: "t", content: "x" }, 0);
-    expect(outboxText(entry, 2_000)).toBeUndefined();
-    expect(outboxText(entry, 4_000)).toBe("Sending");
-    expect(outboxText(entry, 60_000)).toContain("Not sent yet");
+    expect(outboxText(entry, 2_000, true)).toBeUndefined();
+    expect(outboxText(entry, 4_000, true)).toBe("Sending");
+    expect(outboxText(entry, 60_000, true)).toContain("Not sent yet");
+  });
+
+  it("say at once that a message waits when there is no connection, or an attempt did not get through", () => {
+    const entry = enqueue("k", { kind: "create", threadId: "t", content: "x" }, 0);
+    expect(outboxText(entry, 100, false)).toBe("Waiting to send");
+    expect(outboxText({ ...entry, state: "retry", attempts: 1 }, 100, true)).toBe("Waiting to send");
   });
 
   it("have a sentence for system lines they do not know", () => {

@@ -9,7 +9,12 @@ import type { MessageWindow } from "../../store/state";
 
 /** One row of the list. `key` is stable as long as the row means the same. */
 export type Row =
-  | { readonly kind: "beginning"; readonly key: string }
+  | {
+      readonly kind: "beginning";
+      readonly key: string;
+      /** Nobody has written anything here yet. */
+      readonly empty: boolean;
+    }
   | { readonly kind: "older"; readonly key: string }
   | { readonly kind: "day"; readonly key: string; readonly time: string }
   | { readonly kind: "new"; readonly key: string }
@@ -40,7 +45,10 @@ interface Input {
 
 /** Builds the rows of a window. */
 export function rowsOf({ window, outbox, me, newFrom }: Input): Row[] {
-  const rows: Row[] = [window.atStart ? { kind: "beginning", key: "beginning" } : { kind: "older", key: "older" }];
+  const empty = window.messages.length === 0 && !outbox.some((entry) => entry.work.kind === "create");
+  const rows: Row[] = [
+    window.atStart ? { kind: "beginning", key: "beginning", empty } : { kind: "older", key: "older" },
+  ];
   const pending = new Map<Id, OutboxEntry>();
   for (const entry of outbox) if (entry.work.kind !== "create") pending.set(entry.work.messageId, entry);
 

@@ -5,7 +5,8 @@ import type { OutboxEntry } from "../../engine/outbox";
 
 const denials: Readonly<Record<string, string>> = {
   agent_disabled: "is disabled",
-  agent_cannot_read: "cannot read this channel",
+  agent_cannot_read:
+    "cannot read this channel. Whoever manages it lets the agent in: channel settings, “Agent that answers”",
   channel_read_only: "does not work in read-only channels",
   level_insufficient: "was not started: you may write here but not set agents to work",
   i1_personal: "works only for the person whose plan it runs on",
@@ -36,8 +37,11 @@ export function triggerText(trigger: MessageTrigger, agent: string): string | un
   }
 }
 
-/** Where an entry of the outbox stands; undefined while nothing needs to be said. */
-export function outboxText(entry: OutboxEntry, now: number): string | undefined {
+/**
+ * Where an entry of the outbox stands; undefined while nothing needs to be said. A normal send is over before its mark
+ * would be read; what cannot go out at the moment says so at once.
+ */
+export function outboxText(entry: OutboxEntry, now: number, connected: boolean): string | undefined {
   const waited = now - entry.createdAt;
   switch (entry.state) {
     case "failed":
@@ -47,8 +51,9 @@ export function outboxText(entry: OutboxEntry, now: number): string | undefined 
     case "held":
       return "This waited for a long time. Still send it?";
     default:
-      if (waited < 3_000) return undefined;
-      return waited < 30_000 ? "Sending" : "Not sent yet. It goes out when the server can be reached.";
+      if (waited >= 30_000) return "Not sent yet. It goes out when the server can be reached.";
+      if (!connected || entry.attempts > 0) return "Waiting to send";
+      return waited < 3_000 ? undefined : "Sending";
   }
 }
 
