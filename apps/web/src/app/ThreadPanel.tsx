@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type FormEvent, useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { body } from "../api/client";
 import type { Channel, Id, Message } from "../api/types";
 import { useClient } from "../client/Client";
@@ -8,8 +8,9 @@ import { useStore } from "../client/useStore";
 import { useSubmit } from "../client/useSubmit";
 import { newId } from "../engine/browser";
 import { renderMention } from "../features/conversation/MentionChip";
+import { WriteBox } from "../features/conversation/WriteBox";
 import { Markdown } from "../text/Markdown";
-import { Button, IconButton } from "../ui/Button";
+import { IconButton } from "../ui/Button";
 import { Notice } from "../ui/Notice";
 import { Place } from "./Place";
 import styles from "./Shell.module.css";
@@ -104,43 +105,39 @@ function NewThread({
 }) {
   const { api, engine } = useClient();
   const submit = useSubmit();
-  const [text, setText] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
   // One identifier for all attempts: pressing twice starts one thread.
   const [key] = useState(newId);
 
-  const onSubmit = async (event: FormEvent) => {
-    event.preventDefault();
-    await submit.run(async () => {
+  const start = (content: string) =>
+    submit.run(async () => {
       const made = body(
         await api.POST("/channels/{channel_id}/threads", {
           params: { path: { channel_id: channel.id } },
-          body: { parent_message_id: from.id, message: { client_msg_id: key, content: text.trim() } },
+          body: { parent_message_id: from.id, message: { client_msg_id: key, content } },
         }),
       );
       engine.absorb((draft) => draft.put("threads", made.thread.id, made.thread, 0));
       onStarted(made.thread.id);
     });
-  };
 
   return (
-    <div className={styles.newThread}>
-      <Quote message={from} />
-      <form onSubmit={onSubmit}>
-        <textarea
-          aria-label="First message of the thread"
-          placeholder="Start the thread"
-          rows={4}
-          dir="auto"
-          // biome-ignore lint/a11y/noAutofocus: the person just asked for this field
-          autoFocus
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
+    <div className={styles.place}>
+      <div className={styles.newThread}>
+        <Quote message={from} />
         {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
-        <Button type="submit" tone="primary" busy={submit.busy} disabled={text.trim() === ""}>
-          Start thread
-        </Button>
-      </form>
+      </div>
+      <WriteBox
+        channel={channel}
+        threadId={undefined}
+        draftId={from.id}
+        label="First message of the thread"
+        placeholder="Start the thread"
+        sendLabel="Start thread"
+        busy={submit.busy}
+        field={field}
+        onSend={start}
+      />
     </div>
   );
 }
