@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import type { Discovery, LoginFlow } from "../../api/types";
 import type { Login, LoginOutcome } from "../../auth/login";
 import { useSubmit } from "../../client/useSubmit";
@@ -38,7 +38,7 @@ export function EnrollPage({ discovery, login, code: given, onOutcome, onBack }:
   const title = discovery.setup_complete ? "Use your code" : "Open the door";
   const lead = discovery.setup_complete
     ? "Enter the code of your invitation. It works once."
-    : "This instance has no owner yet. The operator gets a one-time link on the server:";
+    : "This instance has no owner yet. Whoever runs the server gets a one-time link there:";
   return (
     <DoorPage title={title} lead={lead}>
       {discovery.setup_complete ? null : <Command />}
@@ -80,7 +80,7 @@ function codeError(text: string): string {
 function Command() {
   return (
     <Notice>
-      <code>bothy setup bootstrap-owner --handle you --display-name "Your Name"</code>
+      <code>bothy setup bootstrap-owner --config FILE --handle you --display-name "Your Name"</code>
     </Notice>
   );
 }
@@ -95,6 +95,8 @@ interface StepProps {
 function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
   const submit = useSubmit();
   const [password, setPassword] = useState("");
+  const [tooShort, setTooShort] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
   const { min_length: min, max_length: max } = discovery.password_policy;
   const name = flow.principal?.display_name ?? "";
   const lead =
@@ -106,12 +108,16 @@ function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
 
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
-    await submit.run(async () => onOutcome(await login.completeCode(flow.flow_id, password)));
+    // The server counts characters as people do, not the units of a string.
+    const short = [...password].length < min;
+    setTooShort(short);
+    if (short) field.current?.focus();
+    else await submit.run(async () => onOutcome(await login.completeCode(flow.flow_id, password)));
   };
 
   return (
     <DoorPage title={`Hello, ${name}`} lead={lead}>
-      <form onSubmit={onSubmit}>
+      <form noValidate onSubmit={onSubmit}>
         <input
           type="text"
           name="username"
@@ -126,13 +132,18 @@ function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
           type="password"
           autoComplete="new-password"
           autoFocus
+          ref={field}
           required
-          minLength={min}
           maxLength={max}
           value={password}
-          onChange={(event) => setPassword(event.target.value)}
+          onChange={(event) => {
+            setPassword(event.target.value);
+            setTooShort(false);
+          }}
           hint={`At least ${min} characters. A few words that mean something only to you are best.`}
-          error={submit.faultOf("/credential/password") ?? submit.error}
+          error={
+            tooShort ? `Use at least ${min} characters.` : (submit.faultOf("/credential/password") ?? submit.error)
+          }
         />
         <Button type="submit" tone="primary" busy={submit.busy}>
           {flow.purpose === "first_owner" ? "Take the keys" : "Come in"}

@@ -69,7 +69,7 @@ describe("sign-in", () => {
 });
 
 describe("a code", () => {
-  it("of a link is opened at once, and sets a password", async () => {
+  it("of a link is opened at once, and sets a password that is long enough", async () => {
     const entered: LoginOutcome[] = [];
     const flow = {
       flow_id: "f",
@@ -88,6 +88,10 @@ describe("a code", () => {
       />,
     );
     await screen.findByRole("heading", { name: "Hello, Ana" });
+    fireEvent.change(screen.getByLabelText("Password"), { target: { value: "short" } });
+    fireEvent.click(screen.getByRole("button", { name: "Take the keys" }));
+    await screen.findByText("Use at least 12 characters.");
+    expect(entered).toEqual([]);
     fireEvent.change(screen.getByLabelText("Password"), { target: { value: "a long enough phrase" } });
     fireEvent.click(screen.getByRole("button", { name: "Take the keys" }));
     await expect.poll(() => entered).toEqual([outcome]);
