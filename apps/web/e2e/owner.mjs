@@ -84,6 +84,9 @@ describe("an owner", () => {
     await guest.page.getByRole("heading", { name: "Hello, Ada Stone" }).waitFor();
     assert.equal(await guest.page.evaluate(() => location.hash), "");
     assert.deepEqual(await axeFaults(guest.page), []);
+    await guest.page.getByLabel("Password", { exact: true }).fill("short");
+    await guest.page.getByRole("button", { name: "Come in" }).click();
+    await guest.page.getByText(/^Use at least \d+ characters\.$/).waitFor();
     await guest.page.getByLabel("Password", { exact: true }).fill(phrase);
     await guest.page.getByRole("button", { name: "Come in" }).click();
     await guest.page.getByRole("navigation", { name: "Places" }).waitFor();
@@ -111,10 +114,20 @@ describe("an owner", () => {
     await form.getByRole("button", { name: "Add agent" }).click();
     const token = await owner.page.getByRole("textbox", { name: "Token" }).inputValue();
     assert.match(token, /^bothy_agent_/);
+    assert.equal(
+      await owner.page.getByRole("textbox", { name: "Connect" }).inputValue(),
+      `BOTHY_AGENT_TOKEN=${token} bothy-agent init --url ${new URL(address).origin} --billing-mode organization --tool-class chat`,
+    );
+    assert.deepEqual(await axeFaults(owner.page), []);
     await owner.page.getByRole("button", { name: "Done" }).click();
 
+    await write(owner.page, `@bot${tag} hello`);
+    await owner.page.getByText(/cannot read this channel\. .*“Agent that answers”/).waitFor();
+
     await owner.page.getByRole("button", { name: "Channel settings" }).click();
-    await owner.page.getByLabel("Operator", { exact: true }).selectOption({ label: `bot${tag} (@bot${tag})` });
+    await owner.page
+      .getByLabel("Agent that answers", { exact: true })
+      .selectOption({ label: `bot${tag} (@bot${tag})` });
     await owner.page.getByLabel("On every message").check();
     await owner.page.getByText(`bot${tag} answers every message`).waitFor();
     await owner.page.getByRole("button", { name: "Done" }).click();
@@ -132,12 +145,32 @@ describe("an owner", () => {
     const row = owner.page.getByRole("article").filter({ hasText: "lamp is lit" }).first();
     await row.hover();
     await row.getByRole("button", { name: "Open thread" }).click();
-    await owner.page.getByLabel("First message of the thread").fill("aside");
-    await owner.page.getByRole("button", { name: "Start thread" }).click();
+    const field = owner.page.getByLabel("First message of the thread");
+    await field.pressSequentially(`@${handle.slice(0, -1)}`);
+    await owner.page.getByRole("option", { name: /Ada Stone/ }).waitFor();
+    await field.press("Tab");
+    await field.pressSequentially("one");
+    await field.press("Shift+Enter");
+    await field.pressSequentially("aside");
+    assert.equal(await field.inputValue(), `@${handle} one\naside`);
+    await field.press("Enter");
     await owner.page.getByRole("feed", { name: "Messages in this thread" }).getByText("aside").waitFor();
     await row.getByRole("button", { name: /answer/ }).waitFor();
     assert.deepEqual(await axeFaults(owner.page), []);
     await owner.page.getByRole("button", { name: "Close thread" }).click();
+  });
+
+  it("sees what a channel has from its space", async () => {
+    await owner.page.getByRole("link", { name: /^general/ }).click();
+    await owner.page.getByRole("heading", { level: 1, name: "general" }).waitFor();
+    await owner.page.getByRole("button", { name: "Channel settings" }).click();
+    await owner.page
+      .getByLabel(/^As in the space/)
+      .and(owner.page.locator(":checked"))
+      .waitFor();
+    await owner.page.getByText(/^From the space: Read/).waitFor();
+    assert.deepEqual(await axeFaults(owner.page), []);
+    await owner.page.getByRole("button", { name: "Done" }).click();
   });
 
   it("signs out, and the next person at this browser finds nothing", async () => {

@@ -37,6 +37,12 @@ async function picture(page, name) {
   await page.screenshot({ path: `${shots}/${name}.png` });
 }
 
+/** Where the pointer meets an element. @param {import("playwright-core").Locator} element */
+async function middle(element) {
+  const box = await element.boundingBox();
+  return box === null ? undefined : { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
 /** @param {number} at */
 function person(at) {
   const found = bothy.people[at];
@@ -148,6 +154,25 @@ describe("two people and an agent", () => {
     await b.page.getByText("A message was deleted").last().waitFor();
   });
 
+  it("use the menu of a message with the mouse", async () => {
+    const { page } = a;
+    await write(page, own("pointed at"));
+    const row = page.getByRole("article").filter({ hasText: own("pointed at") });
+    await row.hover();
+    await row.getByRole("button", { name: "More actions" }).click();
+    const entry = row.getByRole("menuitem", { name: "Delete" });
+    await entry.waitFor();
+    // By coordinates, over the rows in between: a click on the element itself would not notice what lies above it.
+    const [from, to] = await Promise.all([row.getByRole("button", { name: "More actions" }), entry].map(middle));
+    assert.ok(from !== undefined && to !== undefined);
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.move(to.x, to.y, { steps: 12 });
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await row.waitFor();
+  });
+
   it("keep everything over a reload", async () => {
     await a.page.waitForTimeout(1_200);
     await a.page.reload();
@@ -164,7 +189,8 @@ describe("two people and an agent", () => {
     await write(a.page, own("written in a tunnel"));
     const echo = a.page.getByRole("feed").getByText(own("written in a tunnel"));
     await echo.waitFor();
-    await a.page.getByText("Sending", { exact: true }).waitFor();
+    // At once: whoever closes the browser now has to know that it has not gone out.
+    await a.page.getByText("Waiting to send", { exact: true }).waitFor({ timeout: 2_000 });
     await a.context.setOffline(false);
     await b.page.getByRole("feed").getByText(own("written in a tunnel")).waitFor({ timeout: 40_000 });
     assert.equal(await b.page.getByText(own("written in a tunnel")).count(), 1);
@@ -193,9 +219,12 @@ describe("two people and an agent", () => {
       await a.page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
     };
+    const field = a.page.getByRole("main").getByRole("combobox");
+    await field.focus();
+    await open(() => a.page.keyboard.press("Control+k"), "Go to");
+    assert.ok(await field.evaluate((element) => element === document.activeElement));
     await open(() => a.page.getByRole("button", { name: "Who is here" }).first().click(), "Who is here");
     await open(() => a.page.getByRole("button", { name: /account$/ }).click(), "You");
-    await open(() => a.page.keyboard.press("Control+k"), "Go to");
     await open(() => a.page.keyboard.press("Control+/"), "Keys");
   });
 
