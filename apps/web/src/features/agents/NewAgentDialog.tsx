@@ -80,7 +80,8 @@ export function NewAgentDialog({ onClose }: { readonly onClose: () => void }) {
             {
               value: "personal",
               label: "My own plan",
-              hint: "Only you can start it; the terms of the provider want it so.",
+              hint: "Only you could start it; the terms of the provider want it so. Not available yet.",
+              disabled: true,
             },
             { value: "local", label: "Nobody", hint: "A model on own hardware." },
           ]}
