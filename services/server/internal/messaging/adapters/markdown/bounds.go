@@ -3,6 +3,8 @@
 package markdown
 
 import (
+	"bytes"
+
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -14,12 +16,17 @@ import (
 const (
 	maxMarks       = 1000
 	maxFailedLinks = 250
+	// maxCells bounds the tables of a content: every row is filled up to the width of its
+	// table, so a wide table of short rows is the square of what was written.
+	maxCells = 20_000
 )
 
 // The parser underneath numbers these keys and allows it only while the program starts.
 var (
 	marksKey = parser.NewContextKey()
 	linksKey = parser.NewContextKey()
+	cellsKey = parser.NewContextKey()
+	pairKeys = map[byte]parser.ContextKey{'~': parser.NewContextKey(), '|': parser.NewContextKey()}
 )
 
 // bounded lets an inline parser work a number of times in a block.
@@ -74,4 +81,31 @@ func (p *bounded) CloseBlock(parent ast.Node, block text.Reader, pc parser.Conte
 	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}
+}
+
+func boundedPairs(mark byte) parser.InlineParser {
+	return &bounded{InlineParser: pairParser{mark}, key: pairKeys[mark], max: maxMarks, spends: func(_ byte, n ast.Node) bool {
+		_, isMark := n.(*parser.Delimiter)
+		return isMark
+	}}
+}
+
+// boundedTables leaves a paragraph as it is when its tables would have too many cells.
+type boundedTables struct{ parser.ParagraphTransformer }
+
+// Transform implements parser.ParagraphTransformer.
+func (t boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	lines, columns := node.Lines(), 0
+	for i := range lines.Len() {
+		segment := lines.At(i)
+		if line := segment.Value(reader.Source()); len(bytes.Trim(line, "|-: \t\r\n")) == 0 {
+			columns = max(columns, bytes.Count(line, []byte("|"))+1)
+		}
+	}
+	cells, _ := pc.Get(cellsKey).(int)
+	if cells += columns * lines.Len(); cells > maxCells {
+		return
+	}
+	pc.Set(cellsKey, cells)
+	t.ParagraphTransformer.Transform(node, reader, pc)
 }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,7 @@ func TestHostileContentsTakeLinearTime(t *testing.T) {
 		"[", "]", "*", "_", ">", "> ", "|", "||", "`", "~", "<", "&", "\\", "@", "@a", "<@", "![", "](", "[](", "*a ", "a* ", "*a_ ", "**a *a ", "_a__b ",
 		"[a](", "[a", "a]", "![[]()", "`a``b```c", "||a ", "a|| ", "~~a ", "- ", "1. ", "* *", "a\n", ">\n", "> a\n", "- a\n", "|a", "|a|b|\n|-|-|\n", "http://a ", "(http://a", "@a.",
 		"<a@b ", "&amp;", "`\n", "\n\n", "#", "# a\n", "  ", "\t", "[a](b)", "*a*", "[*a", "a**b", "x<@here>", "e`", "**", "***a ", "_*", "&#0;", "é", "👍🏽", "||a||", "[ ] ", "- [ ] a\n",
+		"http://-", "||a ~~ ",
 	} {
 		if quickest(part, 65536, 1) < 200*time.Millisecond {
 			continue
@@ -177,6 +179,33 @@ func TestHostileContentsTakeLinearTime(t *testing.T) {
 		if large > 100*time.Millisecond && large > 13*small {
 			t.Errorf("%q repeated takes %v for 16 KiB and %v for 64 KiB", part, small, large)
 		}
+	}
+}
+
+// A wide table of short rows is filled up by the parser underneath: what it may grow to is
+// bounded, so that one message cannot take the memory of the process.
+func TestAWideTableDoesNotGrow(t *testing.T) {
+	p := markdown.New(config)
+	parse := func(columns, rows int) (allocated uint64, plain string) {
+		content := strings.Repeat("|a", columns) + "|\n" + strings.Repeat("|-", columns) + "|\n" + strings.Repeat("|b\n", rows)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		doc, err := p.Parse(content)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatalf("%d columns, %d rows: %v", columns, rows, err)
+		}
+		for _, piece := range doc.Plain {
+			plain += piece.Text
+		}
+		return after.TotalAlloc - before.TotalAlloc, plain
+	}
+	if _, plain := parse(20, 500); strings.Contains(plain, "|") {
+		t.Error("a long table of a person is no table any more")
+	}
+	const limit = 64 << 20
+	if allocated, _ := parse(10_000, 8_000); allocated > limit {
+		t.Errorf("a table of 60 KB takes %d bytes", allocated)
 	}
 }
 

@@ -36,11 +36,11 @@ func newParser() parser.Parser {
 			util.Prioritized(boundedLinks(), 200),
 			util.Prioritized(parser.NewAutoLinkParser(), 300),
 			util.Prioritized(boundedEmphasis(), 500),
-			util.Prioritized(pairParser{'~'}, 500),
-			util.Prioritized(pairParser{'|'}, 500),
+			util.Prioritized(boundedPairs('~'), 500),
+			util.Prioritized(boundedPairs('|'), 500),
 			util.Prioritized(urlParser{}, 999),
 		),
-		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
+		parser.WithParagraphTransformers(util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
 }
@@ -205,6 +205,9 @@ func urlLength(b []byte) int {
 	default:
 		return 0
 	}
+	if len(b) == scheme || !isHostStart(b[scheme]) {
+		return 0
+	}
 	end := scheme
 	round, square := 0, 0
 scan:
@@ -237,7 +240,7 @@ scan:
 		}
 		end = scheme + len(trimmed)
 	}
-	if end == scheme || !isHostStart(b[scheme]) {
+	if end == scheme {
 		return 0
 	}
 	return end

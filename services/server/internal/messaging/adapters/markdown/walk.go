@@ -214,7 +214,10 @@ func (w *walker) inlines(parent ast.Node, s state) error {
 
 func (w *walker) inline(n ast.Node, s state) error {
 	inner := s
-	inner.depth, inner.marked = s.depth+1, true
+	// A mark that opens directly behind a reference was text when the reference was a typed
+	// name, so what follows it is no more a name now than it was then.
+	_, named := n.PreviousSibling().(*token)
+	inner.depth, inner.marked = s.depth+1, !named
 	switch n := n.(type) {
 	case *ast.CodeSpan:
 		w.doc.Code = true
@@ -277,7 +280,8 @@ func allowedTarget(target string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//")
+	// Browsers read a backslash as a slash, so both would begin another host.
+	return strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//") && !strings.HasPrefix(target, `/\`)
 }
 
 // scan looks for typed names in a run of text and adds the run to the texts.
