@@ -84,7 +84,7 @@ func withStore(ctx context.Context, from Sources, console Console, fn func(ctx c
 func withConfig(ctx context.Context, c *Config, console Console, fn func(ctx context.Context, r *commandRun) error) (err error) {
 	r := &commandRun{}
 	r.config, r.clock, r.observer = c, clock.System{}, nobody{}
-	r.log = otel.NewLogger(c.Log, console.Err, isTerminal(console.Err))
+	r.log = otel.NewLogger(quiet(c.Log), console.Err, isTerminal(console.Err))
 	r.meter, r.telemetry = otel.NoMeter{}, otel.Off()
 	if r.secrets, err = secrets.New(c.Secrets, r.log, r.clock); err != nil {
 		return err
@@ -98,6 +98,15 @@ func withConfig(ctx context.Context, c *Config, console Console, fn func(ctx con
 	}
 	defer r.stop(r.log)
 	return fn(ctx, r)
+}
+
+// quiet leaves out what a server writes down and a person who gave one command does not ask:
+// every line that the embedded database says while it starts and stops.
+func quiet(c otel.LogConfig) otel.LogConfig {
+	if c.Level == "info" {
+		c.Level = "warn"
+	}
+	return c
 }
 
 // stopPatience bounds how long a command waits for the database that it started.
@@ -325,6 +334,10 @@ func ConfigCheck(from Sources, console Console, resolve bool) error {
 	if err != nil {
 		return err
 	}
+	malformed, err := malformedSecrets(c, loaded)
+	if err != nil {
+		return err
+	}
 	failed := 0
 	for _, entry := range loaded.Refs() {
 		if entry.Value == "" {
@@ -334,11 +347,15 @@ func ConfigCheck(from Sources, console Console, resolve bool) error {
 		if _, err := provider.Resolve(entry.Key, entry.Value); err != nil {
 			outcome = string(secrets.CodeOf(err))
 			failed++
+		} else if fault := malformed[entry.Key]; fault != nil {
+			outcome = "malformed"
+			failed++
+			_, _ = fmt.Fprintln(console.Err, fault)
 		}
 		_, _ = fmt.Fprintf(console.Out, "secret %s: %s\n", entry.Key, outcome)
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d secrets cannot be resolved", failed)
+		return fmt.Errorf("%d secrets cannot be used", failed)
 	}
 	return nil
 }

@@ -41,6 +41,12 @@ func Serve(ctx context.Context, from Sources, console Console, signals <-chan os
 		_, _ = fmt.Fprintln(console.Err, err)
 		return lifecycle.ExitConfig
 	}
+	if malformed, err := malformedSecrets(c, loaded); err == nil && len(malformed) > 0 {
+		for _, fault := range malformed {
+			_, _ = fmt.Fprintln(console.Err, fault)
+		}
+		return lifecycle.ExitConfig
+	}
 	s := NewServer(c, Options{Console: console, Warnings: loaded.Warnings()})
 	return s.Run(ctx, signals)
 }
