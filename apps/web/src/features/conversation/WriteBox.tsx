@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { Channel, Id } from "../../api/types";
 import { sameMembers, useStore } from "../../client/useStore";
 import { IconButton } from "../../ui/Button";
@@ -44,6 +44,9 @@ export function WriteBox(props: Props) {
   /** Position of a sign whose list was closed; it does not open again for the same word. */
   const [closed, setClosed] = useState(-1);
 
+  /** Where the caret belongs once the text of a taken name is in the field. */
+  const wantedCaret = useRef<number>(undefined);
+
   const query = nameQuery(draft.text, caret);
   const open = query !== undefined && query.from !== closed;
   const candidates = useCandidates(open ? query : undefined, channel, threadId ?? channel.main_thread_id ?? draftId);
@@ -55,6 +58,12 @@ export function WriteBox(props: Props) {
   );
 
   useAutoHeight(field, draft.text);
+  // Before the next key: React leaves the caret of a text it set at the end.
+  useLayoutEffect(() => {
+    if (wantedCaret.current === undefined) return;
+    field.current?.setSelectionRange(wantedCaret.current, wantedCaret.current);
+    wantedCaret.current = undefined;
+  });
   useEffect(() => {
     if (matchMedia("(hover: hover)").matches) field.current?.focus();
   }, [field]);
@@ -86,7 +95,7 @@ export function WriteBox(props: Props) {
     if (query === undefined || candidate === undefined) return;
     const taken = take(draft.text, query, candidate);
     change(taken.text, taken.caret);
-    requestAnimationFrame(() => field.current?.setSelectionRange(taken.caret, taken.caret));
+    wantedCaret.current = taken.caret;
   };
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
