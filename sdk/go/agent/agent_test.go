@@ -256,7 +256,7 @@ func TestFollowupsReachAWorkThatSteers(t *testing.T) {
 	cfg := config(s, t.TempDir(), func(ctx context.Context, r *agent.Run) error {
 		select {
 		case f := <-r.Followups():
-			fmt.Fprint(r, "also ", f.Message.Content)
+			_, _ = fmt.Fprint(r, "also ", f.Message.Content)
 			r.Consume(f)
 		case <-ctx.Done():
 		}
@@ -333,7 +333,7 @@ func TestARunThatTheServerEndedIsLeftAlone(t *testing.T) {
 	again := s.Invoke(s.State(id).ThreadID, "y")
 	s.WaitState(again, api.RunStateRunning) // the thread is free
 	s.EndRun(again, api.RunStateCancelled)
-	<-causes
+	<-causes //nolint:errcheck // Only that it ended.
 	if r := s.State(id); r.Finishes != 0 {
 		t.Errorf("%d ends", r.Finishes)
 	}

@@ -86,7 +86,7 @@ func (l *Link) connect(ctx context.Context, how reaction) ending {
 }
 
 func (l *Link) dial(ctx context.Context) (*websocket.Conn, ending) {
-	ws, res, err := websocket.Dial(ctx, l.cfg.Client.GatewayURL(), &websocket.DialOptions{
+	ws, res, err := websocket.Dial(ctx, l.cfg.Client.GatewayURL(), &websocket.DialOptions{ //nolint:bodyclose // The library closes it.
 		HTTPClient: l.cfg.Client.HTTPClient(), Subprotocols: []string{subprotocol},
 	})
 	if err == nil {

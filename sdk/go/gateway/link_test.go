@@ -303,7 +303,7 @@ func TestTheFocusIsKeptOverReconnects(t *testing.T) {
 	s.CloseConnections(4013, "server_restart:1") // identifies anew
 	s.Wait("the focus of the next connection", shown("while connected"))
 	cancel()
-	<-done
+	<-done //nolint:errcheck // Only that it ended.
 }
 
 func TestEphemeralEventsDoNotMoveThePosition(t *testing.T) {

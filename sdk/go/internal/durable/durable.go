@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
+// DirMode and FileMode keep what is stored to its user.
 const (
-	// DirMode and FileMode keep what is stored to its user.
 	DirMode  = 0o700
 	FileMode = 0o600
 )
