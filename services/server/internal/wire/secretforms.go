@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 
+	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
 	"github.com/OWNER/bothy/services/server/internal/platform/config"
 	"github.com/OWNER/bothy/services/server/internal/platform/secrets"
 )
-
-// codeKeyBytes is the least length of the secret that codes and nonces are derived from.
-const codeKeyBytes = 32
 
 // secretForms are the secrets that are not just words: what does not fit would stop the start.
 var secretForms = map[string]func(text string) error{
@@ -21,8 +19,8 @@ var secretForms = map[string]func(text string) error{
 		return err
 	},
 	"auth.code_hmac_key_ref": func(text string) error {
-		if len(text) < codeKeyBytes {
-			return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", codeKeyBytes)
+		if len(text) < identityapp.CodeKeyMin {
+			return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", identityapp.CodeKeyMin)
 		}
 		return nil
 	},

@@ -170,3 +170,12 @@ func TestRepeatsWithAKey(t *testing.T) {
 		t.Error("the code is stored")
 	}
 }
+
+// A number may be whole to the schema and still be written in a way that the types of the
+// answerer do not read. That is a fault of the request and never of the server.
+func TestANumberThatCannotBeReadIsAFaultOfTheRequest(t *testing.T) {
+	s := shared.Use(t)
+	owner := s.Owner(t)
+	place := s.Space(t, "write")
+	owner.Call(t, "updateReadState", place.Thread, harness.Raw(`{"last_read_thread_seq":1e0}`)).Refused(t, "validation_failed")
+}

@@ -54,8 +54,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// codeKeyMin is the shortest acceptable secret of the module, in bytes.
-const codeKeyMin = 32
+// CodeKeyMin is the shortest acceptable secret of the module, in bytes.
+const CodeKeyMin = 32
 
 // Validate checks what a single range cannot say.
 func (c Config) Validate() error {
@@ -65,8 +65,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("server.public_url: %q is no origin", c.PublicURL)
 	case strings.TrimSuffix(u.Path, "/") != "":
 		return fmt.Errorf("server.public_url: %q must have no path", c.PublicURL)
-	case len(c.CodeHMACKey) < codeKeyMin:
-		return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", codeKeyMin)
+	case len(c.CodeHMACKey) < CodeKeyMin:
+		return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", CodeKeyMin)
 	case c.DeviceInactiveRevoke <= c.SessionIdleTTL:
 		return fmt.Errorf("auth.device_inactive_revoke_after: must be above auth.session_idle_ttl")
 	case c.SessionIdleTTL > c.SessionMaxTTL:

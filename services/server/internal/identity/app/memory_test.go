@@ -69,7 +69,7 @@ func TestScopesComeFromTheCatalogue(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	good := DefaultConfig()
-	good.PublicURL, good.CodeHMACKey = "https://chat.example", make([]byte, codeKeyMin)
+	good.PublicURL, good.CodeHMACKey = "https://chat.example", make([]byte, CodeKeyMin)
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,17 +25,16 @@ import (
 // exchange is one request with its answer: the state that the stages share, and the
 // response writer that keeps the promises of the package.
 type exchange struct {
-	chain       *Chain
-	w           http.ResponseWriter
-	r           *http.Request
-	meta        reqmeta.Meta
-	span        *otel.Span
-	start       time.Time
-	op          *Operation
-	actor       actor.Actor
-	credentials actor.Credentials
-	mark        *flush.Mark
-	checks      *authorize.CheckLog
+	chain  *Chain
+	w      http.ResponseWriter
+	r      *http.Request
+	meta   reqmeta.Meta
+	span   *otel.Span
+	start  time.Time
+	op     *Operation
+	actor  actor.Actor
+	mark   *flush.Mark
+	checks *authorize.CheckLog
 
 	// body is the body as it came, once a stage has read it.
 	body     []byte

@@ -29,19 +29,6 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, errs.As(err), problemContext{correlation: reqmeta.From(r.Context()).CorrelationID})
 }
 
-// WriteDecodeError answers for a request that the generated code could not decode although
-// the schema stage let it pass: a parameter of a form that the schema does not describe.
-func WriteDecodeError(w http.ResponseWriter, r *http.Request, err error) {
-	var known *errs.Error
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &known), errors.As(err, &tooLarge), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		WriteError(w, r, err)
-	default:
-		WriteError(w, r, errs.New(errs.CodeMalformedRequest, "The request could not be read.").WithCause(err))
-	}
-}
-
 // fail writes the problem document and notes its cause for the operator.
 func (x *exchange) fail(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError

@@ -118,7 +118,6 @@ func (c *Chain) authenticationStage(op *Operation, rest next) next {
 	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		x.actor = actor.Anonymous()
 		credentials := c.credentials(r)
-		x.credentials = credentials
 		if credentials.Present() {
 			a, err := c.authenticate(x, r, credentials)
 			if err != nil {
@@ -137,15 +136,6 @@ func (c *Chain) credentials(r *http.Request) actor.Credentials {
 		Authorization: r.Header.Get("Authorization"), Proof: strings.Join(r.Header["Dpop"], ","), Method: r.Method,
 		URL: c.options.Config.PublicURL + r.URL.EscapedPath(), InvocationToken: r.Header.Get("Invocation-Token"),
 	}
-}
-
-// CredentialsFrom gives what the request presented, for operations that check a proof by
-// themselves because nobody is signed in yet.
-func CredentialsFrom(ctx context.Context) actor.Credentials {
-	if x := exchangeFrom(ctx); x != nil {
-		return x.credentials
-	}
-	return actor.Credentials{}
 }
 
 func (c *Chain) authenticate(x *exchange, r *http.Request, credentials actor.Credentials) (actor.Actor, error) {
