@@ -108,10 +108,29 @@ describe("applying the log", () => {
 });
 
 describe("unread", () => {
-  it("counts messages of others and not one's own", () => {
+  it("has read everything up to an own message", () => {
     const own = message(2, { author: { kind: "person", id: me, label: null } });
-    const state = apply(inside(), created(11, message(1)), created(12, own));
-    expect(state.tables.readStates.get("thread")?.value.unread_count).toBe(1);
+    const before = apply(inside(), created(11, message(1)));
+    const known = before.tables.readStates.get("thread")?.value;
+    expect(known?.unread_count).toBe(1);
+    const state = apply(before, created(12, own), created(13, message(3)));
+    expect(state.tables.readStates.get("thread")?.value).toMatchObject({
+      last_read_thread_seq: 2,
+      manually_unread_from: null,
+      first_unread_thread_seq: 3,
+      unread_count: 1,
+      as_of_thread_seq: 3,
+      version: (known?.version ?? 0) + 1,
+      updated_at: own.created_at,
+    });
+  });
+
+  it("takes a manual mark away with an own message, and no older event puts it back", () => {
+    const own = message(2, { author: { kind: "person", id: me, label: null } });
+    const marked = readState({ manually_unread_from: 1, unread_count: 1, as_of_thread_seq: 1, version: 2 });
+    const mark = event(12, "read_state.updated", { read_states: [marked] });
+    const state = apply(inside(), created(11, message(1)), mark, created(13, own), mark);
+    expect(state.tables.readStates.get("thread")?.value.manually_unread_from).toBeNull();
   });
 
   it("does not count what came before the position was read", () => {
@@ -146,7 +165,6 @@ describe("unread", () => {
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         let state: State = { ...inside(), windows: new Map([["thread", windowOf(page(1, 0, 0), 0)]]) };
         let seq = 10;
-        let version = 1;
         for (const each of steps) {
           seq += 1;
           const list = state.windows.get("thread")?.messages ?? [];
@@ -169,13 +187,12 @@ describe("unread", () => {
               each.at % (list.length + 1),
               state.tables.readStates.get("thread")?.value.last_read_thread_seq ?? 0,
             );
-            version += 1;
             const unread = unreadAbove(state, last);
             const read = readState({
               last_read_thread_seq: last,
               unread_count: unread,
               as_of_thread_seq: list.length,
-              version,
+              version: (state.tables.readStates.get("thread")?.value.version ?? 0) + 1,
             });
             state = apply(state, event(seq, "read_state.updated", { read_states: [read] }));
           }

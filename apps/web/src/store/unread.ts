@@ -36,11 +36,21 @@ export function freshReadState(threadId: Id, channelId: Id, upTo: number): ReadS
   };
 }
 
+/** The state after an own message: writing reads everything before (rule R4 of chapter 04). */
+function readByWriting(state: ReadState, message: Message): ReadState {
+  return {
+    ...freshReadState(state.thread_id, state.channel_id, message.thread_seq),
+    version: state.version + 1,
+    updated_at: message.created_at,
+  };
+}
+
 /** Counts a message that was just created. */
 export function countCreated(state: ReadState, message: Message, me: Id): ReadState {
   if (message.thread_seq <= state.as_of_thread_seq) return state;
+  if (message.kind === "message" && message.author.id === me) return readByWriting(state, message);
   const counted = { ...state, as_of_thread_seq: message.thread_seq };
-  if (!isCountable(message) || message.author.id === me || message.thread_seq <= readPosition(state)) return counted;
+  if (!isCountable(message) || message.thread_seq <= readPosition(state)) return counted;
   return {
     ...counted,
     first_unread_thread_seq: state.first_unread_thread_seq ?? message.thread_seq,

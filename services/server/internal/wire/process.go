@@ -112,6 +112,7 @@ func (p *process) subscribe() {
 		RightsCheck: p.authz.service.RightsCheck,
 		Log:         p.sync.appender.NumberEvents,
 		Audit:       p.audit.recorder.Append,
+		Committed:   p.sync.appender.Committed,
 	})
 	p.subscribeModules()
 }

@@ -420,6 +420,10 @@ func (s *Server) serveAPI(ctx context.Context) error {
 	if err := s.sync.tail.Start(ctx); err != nil {
 		return err
 	}
+	if s.config.Lifecycle.Role == "all" {
+		// Commands are processes beside this one; they notify, and the tail listens.
+		s.sync.appender.ReadHere(s.sync.tail.Wake)
+	}
 	if err := s.authz.service.LoadStructure(ctx); err != nil {
 		return err
 	}

@@ -111,7 +111,10 @@ func (m *mirror) apply(t testing.TB, e harness.Event) {
 		if m.knows("channels", e.Str("place.channel_id")) {
 			m.put("threads", object("data"), e.Seq)
 		}
-	case "message.created", "message.deleted":
+	case "message.created":
+		m.counters(e.Str("place.thread_id"), object("data.counters"), e.Seq)
+		m.posted(object("data.message"), e.Seq)
+	case "message.deleted":
 		m.counters(e.Str("place.thread_id"), object("data.counters"), e.Seq)
 	case "user.updated":
 		m.put("principals", object("data.user"), e.Seq)
@@ -149,6 +152,26 @@ func (m *mirror) create(t testing.TB, e harness.Event, channel map[string]any) {
 	if m.knows("spaces", e.Str("place.space_id")) {
 		m.load(t, []string{"channel:" + channel["id"].(string)})
 	}
+}
+
+// posted has read everything up to an own message.
+func (m *mirror) posted(message map[string]any, seq int64) {
+	thread, _ := message["thread_id"].(string)
+	if message["kind"] != "message" || harness.At(message, "author.id") != m.client.ID {
+		return
+	}
+	version := 1.0
+	if known, ok := m.things["read_states"][thread]; ok {
+		if known.value["as_of_thread_seq"].(float64) >= message["thread_seq"].(float64) {
+			return
+		}
+		version = known.value["version"].(float64) + 1
+	}
+	m.put("read_states", map[string]any{
+		"thread_id": thread, "channel_id": message["channel_id"], "last_read_thread_seq": message["thread_seq"],
+		"manually_unread_from": nil, "first_unread_thread_seq": nil, "unread_count": 0.0, "unread_capped": false, "mention_count": 0.0,
+		"as_of_thread_seq": message["thread_seq"], "version": version, "updated_at": message["created_at"],
+	}, seq)
 }
 
 func (m *mirror) counters(thread string, counters map[string]any, seq int64) {

@@ -120,3 +120,37 @@ func TestReadPositionsMoveForward(t *testing.T) {
 		refusal{"beyond", ana, "markThreadUnread", with(place.Thread, harness.Body{"from_thread_seq": 9}), "validation_failed", ""},
 	)
 }
+
+func TestWritingReadsTheThreadWithoutAnEventOfItsOwn(t *testing.T) {
+	s := shared.Use(t)
+	ana, bob := s.Person(t, "ana"), s.Person(t, "bob")
+	place := s.Space(t, "write", ana, bob)
+	other := newMirror(t, ana)
+	device := ana.Connect(t)
+	bob.Say(t, place.Thread, "one")
+	ana.Call(t, "markThreadUnread", place.Thread, harness.Body{"from_thread_seq": 1}).OK(t)
+	ana.Say(t, place.Thread, "two")
+	bob.Say(t, place.Thread, "three")
+	device.Event(t, "message.created", func(e harness.Event) bool { return e.Int("data.message.thread_seq") == 3 })
+	other.follow(t, device)
+	fresh := newMirror(t, ana)
+	if diff := other.differences(fresh); len(diff) > 0 {
+		t.Errorf("after the events: %v", diff)
+	}
+	state := fresh.things["read_states"][place.Thread].value
+	if state["last_read_thread_seq"] != 2.0 || state["unread_count"] != 1.0 || state["manually_unread_from"] != nil {
+		t.Errorf("read state: %v", state)
+	}
+	if known := other.things["read_states"][place.Thread].value; known["version"] != state["version"] || known["updated_at"] != state["updated_at"] {
+		t.Errorf("derived %v, stored %v", known, state)
+	}
+	updates := 0
+	for _, e := range device.Events() {
+		if e.Type == "read_state.updated" {
+			updates++
+		}
+	}
+	if updates != 1 {
+		t.Errorf("%d events about the position, want the one of the manual mark", updates)
+	}
+}

@@ -22,6 +22,10 @@ type Hooks struct {
 	Log func(ctx context.Context) error
 	// Audit extends the chain of the audit log.
 	Audit func(ctx context.Context) error
+	// Committed runs when the commit has been answered, before its flush is waited for, and
+	// also when the answer was lost. It must not wait for anything and may not use the unit's
+	// transaction.
+	Committed func(ctx context.Context)
 }
 
 // Registry holds the hooks and the subscribers of in-transaction events. internal/wire

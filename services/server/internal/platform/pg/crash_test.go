@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg/pgtest"
 )
@@ -20,8 +22,14 @@ import (
 func TestACrashBetweenCommitAndFlushIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, pgtest.WithFsync())
+	var told atomic.Int32
+	b.registry.SetHooks(txn.Hooks{Committed: func(context.Context) { told.Add(1) }})
 	units := b.units()
 	ctx := context.Background()
+	refused := errors.New("refused")
+	if err := units.Do(ctx, func(context.Context) error { return refused }); !errors.Is(err, refused) || told.Load() != 0 {
+		t.Errorf("%v, and the hook of commits ran %d times", err, told.Load())
+	}
 	if err := units.Do(ctx, func(ctx context.Context) error { return insert(ctx, "kept") }); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +40,7 @@ func TestACrashBetweenCommitAndFlushIsNotConfirmed(t *testing.T) {
 		result <- units.Do(ctx, func(ctx context.Context) error { return insert(ctx, "doubtful") })
 	}()
 	eventually(t, "the commit is visible", func() bool { return b.things(t) == 2 })
+	eventually(t, "readers are told before the flush", func() bool { return told.Load() == 2 })
 	b.db.Cluster.Kill()
 	resume()
 	err := <-result

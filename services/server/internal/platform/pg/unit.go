@@ -142,7 +142,11 @@ func (s *Units) runOnce(ctx context.Context, fn func(ctx context.Context) error,
 	}
 	s.db.unflushed.Add(1)
 	defer s.db.unflushed.Add(-1)
-	if err := u.commit(ctx); err != nil {
+	err := u.commit(ctx)
+	if committed := s.registry.Hooks().Committed; committed != nil && (err == nil || CauseOf(err) == CauseOutcomeUnknown) {
+		committed(ctx)
+	}
+	if err != nil {
 		if CauseOf(err) == CauseOutcomeUnknown {
 			s.db.doubts.Add(1)
 		}

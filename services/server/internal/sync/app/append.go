@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
@@ -42,6 +43,8 @@ type LogWriter interface {
 	// present value of the counter. When decided is not nil and the version of all rights
 	// differs from it, the unit is rolled back and run again.
 	Append(ctx context.Context, entries []Entry, decided *int64) error
+	// Notify queues the signal that wakes the readers of other processes at the commit.
+	Notify(ctx context.Context) error
 	// Redact queues the reduction of all payloads of a message to their skeleton; superseded
 	// says that the message lives on with another text.
 	Redact(ctx context.Context, messageID ids.ID, superseded bool) error
@@ -62,6 +65,8 @@ type Appender struct {
 	counters instance.Counters
 	log      LogWriter
 	decided  DecidedVersion
+	// wake is set when the only reader of the log is in this process.
+	wake atomic.Pointer[func()]
 }
 
 // NewAppender makes the appender.
@@ -69,7 +74,24 @@ func NewAppender(config AppendConfig, counters instance.Counters, log LogWriter,
 	return &Appender{config: config, counters: counters, log: log, decided: decided}
 }
 
+// ReadHere says that the only reader of the log is in this process. It is then woken by a call,
+// which costs the database nothing; a notification takes a lock of the whole database and
+// wakes a connection for every commit.
+func (a *Appender) ReadHere(wake func()) { a.wake.Store(&wake) }
+
+// Committed is the hook that wakes a reader in this process.
+func (a *Appender) Committed(ctx context.Context) {
+	if wake := a.wake.Load(); wake != nil && buffered(ctx) != nil {
+		(*wake)()
+	}
+}
+
 type bufferKey struct{}
+
+func buffered(ctx context.Context) *buffer {
+	b, _ := txn.Current(ctx).Value(bufferKey{}).(*buffer)
+	return b
+}
 
 // buffer holds the events of one attempt of a unit. What the check of rights appends is kept
 // apart, because it is numbered first: a receiver then knows its new rights before it meets
@@ -148,7 +170,7 @@ func (a *Appender) entry(ctx context.Context, unit txn.Unit, e eventlog.Event) (
 // NumberEvents is the hook of the phase in which the log is written. A unit without events
 // takes neither the counter nor a notification.
 func (a *Appender) NumberEvents(ctx context.Context) error {
-	b, _ := txn.Current(ctx).Value(bufferKey{}).(*buffer)
+	b := buffered(ctx)
 	if b == nil || len(b.rights)+len(b.work) == 0 {
 		return nil
 	}
@@ -163,6 +185,12 @@ func (a *Appender) NumberEvents(ctx context.Context) error {
 	}
 	if err := a.log.Append(ctx, entries, decided); err != nil {
 		return fmt.Errorf("append %d events: %w", len(entries), err)
+	}
+	if a.wake.Load() != nil {
+		return nil
+	}
+	if err := a.log.Notify(ctx); err != nil {
+		return fmt.Errorf("notify the readers: %w", err)
 	}
 	return nil
 }

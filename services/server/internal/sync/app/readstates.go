@@ -36,6 +36,9 @@ type ReadStateRepository interface {
 	// Lock reads the row of a person and thread and holds it; ok is false without one.
 	Lock(ctx context.Context, principal, thread ids.ID) (r StoredReadState, ok bool, err error)
 	ByThreads(ctx context.Context, principal ids.ID, threads []ids.ID) (map[ids.ID]StoredReadState, error)
+	// Post queues the position of an author; whatever stood there, the row then has no manual
+	// mark and the next version.
+	Post(ctx context.Context, principal ids.ID, r domain.ReadState, at time.Time) error
 	// Save queues the row.
 	Save(ctx context.Context, principal ids.ID, r domain.ReadState, at time.Time) error
 	// Baseline inserts rows for threads that have none.
@@ -196,27 +199,15 @@ func present(r StoredReadState, t chat.Thread, unread messaging.Unread) sync.Rea
 	return out
 }
 
-// OnMessagePosted lets the author of a message have read everything before it.
+// OnMessagePosted lets the author of a message have read everything up to it (rule R4 of
+// chapter 04). There is no event of its own: message.created says it to the author's devices.
 func (s *ReadStates) OnMessagePosted(ctx context.Context, e messaging.MessagePosted) error {
 	if e.Message.Author.Kind != actor.KindPerson {
 		return nil
 	}
-	me, now := e.Message.Author.ID, txn.Current(ctx).Now()
-	row, found, err := s.rows.Lock(ctx, me, e.Message.ThreadID)
-	if err != nil {
-		return fmt.Errorf("lock the author's read position: %w", err)
-	}
-	if !found {
-		row.ReadState = domain.ReadState{ThreadID: e.Message.ThreadID, ChannelID: e.Message.ChannelID}
-	}
-	if !row.Read(e.Message.ThreadSeq, e.Message.ThreadSeq, true, domain.OriginPost) {
-		return nil
-	}
-	if err := s.rows.Save(ctx, me, row.ReadState, now); err != nil {
+	position := domain.ReadState{ThreadID: e.Message.ThreadID, ChannelID: e.Message.ChannelID, LastRead: e.Message.ThreadSeq, Origin: domain.OriginPost}
+	if err := s.rows.Post(ctx, e.Message.Author.ID, position, txn.Current(ctx).Now()); err != nil {
 		return fmt.Errorf("save the author's read position: %w", err)
 	}
-	t := chat.Thread{ID: e.Message.ThreadID, ChannelID: e.Message.ChannelID, SpaceID: e.SpaceID}
-	t.Counters.LastThreadSeq = e.Message.ThreadSeq
-	row.UpdatedAt = now
-	return s.append(ctx, me, t, present(row, t, messaging.Unread{}))
+	return nil
 }

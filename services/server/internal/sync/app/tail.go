@@ -64,11 +64,12 @@ type Tail struct {
 	local  atomic.Int64
 	anchor ids.ID
 	ready  atomic.Bool
+	wake   chan struct{}
 }
 
 // NewTail makes the tail. Run starts it.
 func NewTail(config TailConfig, log LogReader, barrier flush.Barrier, delivery authorize.Delivery, waker Waker, clk clock.Clock, logger *slog.Logger) *Tail {
-	return &Tail{config: config, log: log, barrier: barrier, delivery: delivery, waker: waker, clock: clk, logger: logger}
+	return &Tail{config: config, log: log, barrier: barrier, delivery: delivery, waker: waker, clock: clk, logger: logger, wake: make(chan struct{}, 1)}
 }
 
 // Follow adds a follower; it must be called before Run.
@@ -108,21 +109,22 @@ func (t *Tail) Start(ctx context.Context) error {
 	return nil
 }
 
+// Wake lets the tail look at the log again. It never waits.
+func (t *Tail) Wake() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
 // Run follows the log until the context ends. It returns ErrDiverged when the process must
 // not go on; a database that is away is waited for.
 func (t *Tail) Run(ctx context.Context) error {
-	wake := make(chan struct{}, 1)
-	signal := func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	}
 	listening := make(chan struct{})
 	listenCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(listening)
-		t.waker.Listen(listenCtx, signal)
+		t.waker.Listen(listenCtx, t.Wake)
 	}()
 	defer func() { stop(); <-listening }()
 
@@ -147,7 +149,7 @@ func (t *Tail) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-wake:
+		case <-t.wake:
 		case <-timer.C():
 		}
 	}

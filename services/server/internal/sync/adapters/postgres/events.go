@@ -42,14 +42,12 @@ func (r *Events) Append(ctx context.Context, entries []app.Entry, decided *int64
 		p.ResourceIds = append(p.ResourceIds, e.Resource.ID)
 		p.Payloads = append(p.Payloads, string(e.Payload))
 	}
-	q := sqlcgen.New(pg.Queued(ctx))
-	if err := q.EventsAppend(ctx, p); err != nil {
-		return fmt.Errorf("queue the events: %w", err)
-	}
-	if err := q.EventsNotify(ctx); err != nil {
-		return fmt.Errorf("queue the notification: %w", err)
-	}
-	return nil
+	return sqlcgen.New(pg.Queued(ctx)).EventsAppend(ctx, p)
+}
+
+// Notify implements app.LogWriter.
+func (r *Events) Notify(ctx context.Context) error {
+	return sqlcgen.New(pg.Queued(ctx)).EventsNotify(ctx)
 }
 
 // correlation reads the trace ID of a request; work without a request has none.

@@ -41,6 +41,13 @@ func (r *ReadStates) ByThreads(ctx context.Context, principal ids.ID, threads []
 	return out, nil
 }
 
+// Post implements app.ReadStateRepository.
+func (r *ReadStates) Post(ctx context.Context, principal ids.ID, s domain.ReadState, at time.Time) error {
+	return sqlcgen.New(pg.Queued(ctx)).ReadStatePost(ctx, sqlcgen.ReadStatePostParams{
+		PrincipalID: principal, ThreadID: s.ThreadID, ChannelID: s.ChannelID, LastReadThreadSeq: s.LastRead, Origin: string(s.Origin), UpdatedAt: at,
+	})
+}
+
 // Save implements app.ReadStateRepository.
 func (r *ReadStates) Save(ctx context.Context, principal ids.ID, s domain.ReadState, at time.Time) error {
 	p := sqlcgen.ReadStateUpsertParams{

@@ -38,6 +38,37 @@ func (q *Queries) ReadStateLock(ctx context.Context, principalID ids.ID, threadI
 	return i, err
 }
 
+const readStatePost = `-- name: ReadStatePost :exec
+INSERT INTO read_states (principal_id, thread_id, channel_id, last_read_thread_seq, origin, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (principal_id, thread_id) DO UPDATE
+   SET channel_id = EXCLUDED.channel_id,
+       last_read_thread_seq = greatest(read_states.last_read_thread_seq, EXCLUDED.last_read_thread_seq),
+       manually_unread_from = NULL, origin = EXCLUDED.origin, version = read_states.version + 1, updated_at = EXCLUDED.updated_at
+`
+
+type ReadStatePostParams struct {
+	PrincipalID       ids.ID
+	ThreadID          ids.ID
+	ChannelID         ids.ID
+	LastReadThreadSeq int64
+	Origin            string
+	UpdatedAt         time.Time
+}
+
+// Writing reads everything up to the message and removes a manual mark.
+func (q *Queries) ReadStatePost(ctx context.Context, arg ReadStatePostParams) error {
+	_, err := q.db.Exec(ctx, readStatePost,
+		arg.PrincipalID,
+		arg.ThreadID,
+		arg.ChannelID,
+		arg.LastReadThreadSeq,
+		arg.Origin,
+		arg.UpdatedAt,
+	)
+	return err
+}
+
 const readStateUpsert = `-- name: ReadStateUpsert :exec
 INSERT INTO read_states (principal_id, thread_id, channel_id, last_read_thread_seq, manually_unread_from, origin, version, updated_at)
 VALUES ($1, $2, $3, $4,
