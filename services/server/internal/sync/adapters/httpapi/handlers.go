@@ -113,7 +113,12 @@ func (h *Handlers) ListSyncEvents(ctx context.Context, r rest.ListSyncEventsRequ
 	if err := h.authorizer.Authorize(ctx, authorize.ActionEventsCatchUp, authorize.Self(me)); err != nil {
 		return nil, err
 	}
-	head := h.tail.LocalHead()
+	// A caller may come with the position of its own write before this process has passed the
+	// event on. What is durable decides whether there is more; what was passed on is given.
+	head, err := h.catchUp.Head(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the head of the log: %w", err)
+	}
 	if err := h.catchUp.Check(ctx, r.Params.SyncEpoch, r.Params.After, head); err != nil {
 		return nil, err
 	}
@@ -121,7 +126,7 @@ func (h *Handlers) ListSyncEvents(ctx context.Context, r rest.ListSyncEventsRequ
 		return nil, fmt.Errorf("fill the rights of the caller: %w", err)
 	}
 	defer h.delivery.Release(me)
-	page, err := h.catchUp.Page(ctx, me, r.Params.After, head)
+	page, err := h.catchUp.Page(ctx, me, r.Params.After, min(head, h.tail.LocalHead()))
 	if err != nil {
 		return nil, err
 	}
