@@ -114,6 +114,9 @@ func (p *process) subscribe() {
 		Audit:       p.audit.recorder.Append,
 		Committed:   p.sync.appender.Committed,
 	})
+	if p.telemetry.Enabled() {
+		p.registry.SetWatch(p.telemetry.WatchSubscriber)
+	}
 	p.subscribeModules()
 }
 

@@ -34,8 +34,13 @@ type Registry struct {
 	hooks       Hooks
 	subscribers map[reflect.Type][]subscriber
 	order       []SubscriptionInfo
+	watch       Watch
 	sealed      bool
 }
+
+// Watch is told when a subscriber begins, by its package and function below internal/; the
+// returned function is told how it ended. The context goes to the subscriber.
+type Watch func(ctx context.Context, subscriber string) (context.Context, func(err error))
 
 type subscriber struct {
 	name string
@@ -55,14 +60,26 @@ func NewRegistry() *Registry {
 	return &Registry{subscribers: map[reflect.Type][]subscriber{}}
 }
 
-// SetHooks installs the hooks; it panics when called twice or after Seal, as wiring that is
-// wrong must not start.
+// SetHooks installs the hooks; it panics when called twice or after Seal, or for a function
+// that internal/wire has made, as wiring that is wrong must not start: a rule in a hook
+// belongs to a module.
 func (r *Registry) SetHooks(h Hooks) {
 	r.mustBeOpen()
 	if r.hooks.RightsBegin != nil || r.hooks.Log != nil || r.hooks.Audit != nil {
 		panic("txn: hooks are set already")
 	}
+	for _, fn := range []any{h.RightsBegin, h.RightsCheck, h.Log, h.Audit, h.Committed} {
+		if name := functionName(fn); strings.Contains(name, "/internal/wire.") {
+			panic(fmt.Sprintf("txn: hook %s belongs to no module", name))
+		}
+	}
 	r.hooks = h
+}
+
+// SetWatch lets every call of a subscriber be watched, for traces. It panics after Seal.
+func (r *Registry) SetWatch(w Watch) {
+	r.mustBeOpen()
+	r.watch = w
 }
 
 // Hooks gives the installed hooks.
@@ -82,7 +99,7 @@ func (r *Registry) Sealed() bool { return r.sealed }
 func Subscribe[E any](r *Registry, fn func(ctx context.Context, event E) error) {
 	r.mustBeOpen()
 	event := reflect.TypeFor[E]()
-	name := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
+	name := functionName(fn)
 	base := strings.TrimSuffix(name, "-fm")
 	if strings.Contains(base[strings.LastIndex(base, "/")+1:], ".func") {
 		panic(fmt.Sprintf("txn: subscriber %s of %s is a closure; register a function or method of its module", name, event))
@@ -104,11 +121,30 @@ func Publish[E any](ctx context.Context, event E) error {
 		return fmt.Errorf("txn: %T published outside the work of a unit", event)
 	}
 	for _, s := range u.Registry().subscribers[reflect.TypeFor[E]()] {
-		if err := s.call(ctx, event); err != nil {
+		if err := u.Registry().deliver(ctx, s, event); err != nil {
 			return fmt.Errorf("deliver %T to %s: %w", event, s.name, err)
 		}
 	}
 	return nil
+}
+
+func (r *Registry) deliver(ctx context.Context, s subscriber, event any) error {
+	if r.watch == nil {
+		return s.call(ctx, event)
+	}
+	ctx, ended := r.watch(ctx, shortPackage(s.name))
+	err := s.call(ctx, event)
+	ended(err)
+	return err
+}
+
+// functionName is the full name of a function, empty for nil.
+func functionName(fn any) string {
+	v := reflect.ValueOf(fn)
+	if v.IsNil() {
+		return ""
+	}
+	return runtime.FuncForPC(v.Pointer()).Name()
 }
 
 // Subscriptions lists what is registered, by event and then in the order of delivery.
