@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -30,6 +31,8 @@ type Options struct {
 	// DatabaseApart lets this process run the database instead of the server, so that the server can be measured and
 	// killed alone.
 	DatabaseApart bool
+	// Log gets everything the server writes to its standard error; nil keeps the end alone, see Server.Log.
+	Log io.Writer
 	// Config adds keys to the configuration file.
 	Config map[string]string
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,6 +41,9 @@ func (i *Installation) Start(ctx context.Context) (*Server, error) {
 	s.cmd = exec.Command(i.options.Binary, "serve", "--config", i.file) //nolint:noctx // It ends when the test says so.
 	s.cmd.Env = i.environ()
 	s.cmd.Stderr = s.log
+	if i.options.Log != nil {
+		s.cmd.Stderr = io.MultiWriter(s.log, i.options.Log)
+	}
 	// The server must not outlive a test that is killed. The signal fires when the starting thread ends, so that thread
 	// stays for as long as the child.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
