@@ -2998,6 +2998,12 @@ type SessionTimes struct {
 	IdleExpiresAt time.Time `json:"idle_expires_at"`
 }
 
+// SessionsEnded What a request to end sessions did.
+type SessionsEnded struct {
+	// Ended How many sessions ended.
+	Ended int `json:"ended"`
+}
+
 // SetChannelOperatorRequest defines model for SetChannelOperatorRequest.
 type SetChannelOperatorRequest struct {
 	// AgentID Exactly with `own`.
@@ -3461,6 +3467,18 @@ type UpdateSpaceRequest struct {
 	Name        *string `json:"name,omitempty"`
 }
 
+// UpdateUserRequest Merge patch. Members left out stay as they are.
+type UpdateUserRequest struct {
+	DisplayName *string `json:"display_name,omitempty"`
+
+	// Email A new address counts as unverified unless the request says otherwise.
+	Email         *string `json:"email,omitempty"`
+	EmailVerified *bool   `json:"email_verified,omitempty"`
+	Guest         *bool   `json:"guest,omitempty"`
+	Handle        *string `json:"handle,omitempty"`
+	Title         *string `json:"title,omitempty"`
+}
+
 // User A person as an owner sees it.
 type User struct {
 	Avatar       *AvatarRef    `json:"avatar"`
@@ -3611,6 +3629,9 @@ type FlowID = string
 
 // GrantID defines model for GrantID.
 type GrantID = string
+
+// Handle defines model for Handle.
+type Handle = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -3876,6 +3897,12 @@ type ListSessionsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// RevokeOtherSessionsParams defines parameters for RevokeOtherSessions.
+type RevokeOtherSessionsParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DeleteMessageParams defines parameters for DeleteMessage.
 type DeleteMessageParams struct {
 	// Reason Why the message is deleted; shown to moderators.
@@ -3896,6 +3923,18 @@ type UpdateMessageParams struct {
 	// InvocationToken The token that came with the order to an agent. With it the agent acts for the person who gave the order, with the rights both have.
 	InvocationToken *InvocationToken `json:"Invocation-Token,omitempty"`
 
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RemoveOwnerParams defines parameters for RemoveOwner.
+type RemoveOwnerParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddOwnerParams defines parameters for AddOwner.
+type AddOwnerParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -4104,6 +4143,15 @@ type CreateUserParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateUserParams defines parameters for UpdateUser.
+type UpdateUserParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DisableUserParams defines parameters for DisableUser.
 type DisableUserParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
@@ -4124,6 +4172,21 @@ type EnableUserParams struct {
 
 // IssueEnrollmentCodeParams defines parameters for IssueEnrollmentCode.
 type IssueEnrollmentCodeParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListUserSessionsParams defines parameters for ListUserSessions.
+type ListUserSessionsParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RevokeUserSessionsParams defines parameters for RevokeUserSessions.
+type RevokeUserSessionsParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -4214,6 +4277,9 @@ type CreateTokenJSONRequestBody = CreateTokenRequest
 
 // CreateUserJSONRequestBody defines body for CreateUser for application/json ContentType.
 type CreateUserJSONRequestBody = CreateUserRequest
+
+// UpdateUserJSONRequestBody defines body for UpdateUser for application/json ContentType.
+type UpdateUserJSONRequestBody = UpdateUserRequest
 
 // DisableUserJSONRequestBody defines body for DisableUser for application/json ContentType.
 type DisableUserJSONRequestBody = DisableUserRequest

@@ -6,6 +6,7 @@ package routes
 
 // Operations lists every REST operation in the order of the IDs.
 var Operations = []Operation{
+	{ID: "addOwner", Method: "PUT", Path: "/owners/{user_id}", Module: "identity", Action: "owner.add", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"conflict", "not_found", "step_up_required"}},
 	{ID: "archiveChannel", Method: "POST", Path: "/channels/{channel_id}/archive", Module: "chat", Action: "channel.archive", RateLimitClass: "rl.write", BodyLimit: BodyNone, RequiresIfMatch: true, ErrorCodes: []string{"conflict", "not_found", "precondition_required", "version_conflict"}},
 	{ID: "beginLogin", Method: "POST", Path: "/auth/login", Module: "identity", Action: "auth.login.begin", RateLimitClass: "rl.public_auth", BodyLimit: BodyJSON, IgnoresIdempotencyKey: true, ErrorCodes: []string{"conflict", "invalid_dpop_proof", "unauthenticated", "use_dpop_nonce"}},
 	{ID: "beginStepUp", Method: "POST", Path: "/auth/step-up", Module: "identity", Action: "auth.step_up", RateLimitClass: "rl.sensitive", BodyLimit: BodyJSON, IgnoresIdempotencyKey: true, ErrorCodes: []string{"conflict"}},
@@ -37,6 +38,7 @@ var Operations = []Operation{
 	{ID: "getJwks", Method: "GET", Path: "/jwks", Module: "instance", Action: "instance.discovery.read", RateLimitClass: "rl.public_read", BodyLimit: BodyNone},
 	{ID: "getMessage", Method: "GET", Path: "/messages/{message_id}", Module: "messaging", Action: "message.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"message_deleted", "not_found"}},
 	{ID: "getPrincipal", Method: "GET", Path: "/principals/{principal_id}", Module: "identity", Action: "user.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"not_found"}},
+	{ID: "getPrincipalByHandle", Method: "GET", Path: "/handles/{handle}", Module: "identity", Action: "user.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"not_found"}},
 	{ID: "getRun", Method: "GET", Path: "/runs/{run_id}", Module: "runs", Action: "run.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"not_found"}},
 	{ID: "getRunContext", Method: "GET", Path: "/runs/{run_id}/context", Module: "runs", Action: "run.context.read", RateLimitClass: "rl.agent_runtime", BodyLimit: BodyNone, ErrorCodes: []string{"forbidden", "not_found", "token_expired"}},
 	{ID: "getSelf", Method: "GET", Path: "/me", Module: "identity", Action: "self.read", RateLimitClass: "rl.read", BodyLimit: BodyNone},
@@ -56,15 +58,19 @@ var Operations = []Operation{
 	{ID: "listThreadRuns", Method: "GET", Path: "/threads/{thread_id}/runs", Module: "runs", Action: "run.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"cursor_invalid", "not_found"}},
 	{ID: "listThreads", Method: "GET", Path: "/channels/{channel_id}/threads", Module: "chat", Action: "thread.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"cursor_invalid", "not_found"}},
 	{ID: "listTokens", Method: "GET", Path: "/tokens", Module: "identity", Action: "token.list", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"cursor_invalid", "not_found"}},
+	{ID: "listUserSessions", Method: "GET", Path: "/users/{user_id}/sessions", Module: "identity", Action: "session.list", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"cursor_invalid", "not_found"}},
 	{ID: "listUsers", Method: "GET", Path: "/users", Module: "identity", Action: "user.read", RateLimitClass: "rl.read", BodyLimit: BodyNone, ErrorCodes: []string{"cursor_invalid"}},
 	{ID: "logout", Method: "POST", Path: "/auth/logout", Module: "identity", Action: "auth.logout", RateLimitClass: "rl.auth_session", BodyLimit: BodyNone},
 	{ID: "markThreadUnread", Method: "POST", Path: "/threads/{thread_id}/read-state/unread", Module: "sync", Action: "read_state.mark_unread", RateLimitClass: "rl.read_state", BodyLimit: BodyJSON, ErrorCodes: []string{"not_found", "validation_failed"}},
 	{ID: "openGateway", Method: "GET", Path: "/gateway", Module: "gateway", Action: "gateway.connect", RateLimitClass: "rl.gateway_connect", BodyLimit: BodyNone, AuthorizedInBand: true, ErrorCodes: []string{"forbidden", "rate_limited", "unavailable", "validation_failed"}},
 	{ID: "refreshToken", Method: "POST", Path: "/auth/token", Module: "identity", Action: "auth.token.refresh", RateLimitClass: "rl.auth_session", BodyLimit: BodyJSON, IgnoresIdempotencyKey: true, ErrorCodes: []string{"invalid_dpop_proof", "unauthenticated", "use_dpop_nonce"}},
+	{ID: "removeOwner", Method: "DELETE", Path: "/owners/{user_id}", Module: "identity", Action: "owner.remove", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"last_owner", "not_found", "step_up_required"}},
 	{ID: "renewRunToken", Method: "POST", Path: "/runs/{run_id}/token", Module: "runs", Action: "run.token.renew", RateLimitClass: "rl.agent_runtime", BodyLimit: BodyNone, IgnoresIdempotencyKey: true, ErrorCodes: []string{"conflict", "forbidden", "not_found"}},
 	{ID: "revokeGrant", Method: "DELETE", Path: "/grants/{grant_id}", Module: "authz", Action: "grant.revoke", RateLimitClass: "rl.admin", BodyLimit: BodyNone, ErrorCodes: []string{"forbidden", "i1_violation", "not_found", "step_up_required"}},
+	{ID: "revokeOtherSessions", Method: "POST", Path: "/me/sessions/revoke-others", Module: "identity", Action: "session.revoke", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"step_up_required"}},
 	{ID: "revokeSession", Method: "DELETE", Path: "/sessions/{session_id}", Module: "identity", Action: "session.revoke", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"not_found", "step_up_required"}},
 	{ID: "revokeToken", Method: "DELETE", Path: "/tokens/{token_id}", Module: "identity", Action: "token.revoke", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"not_found"}},
+	{ID: "revokeUserSessions", Method: "POST", Path: "/users/{user_id}/sessions/revoke-all", Module: "identity", Action: "session.revoke", RateLimitClass: "rl.sensitive", BodyLimit: BodyNone, ErrorCodes: []string{"not_found", "step_up_required"}},
 	{ID: "searchDirectory", Method: "GET", Path: "/directory", Module: "identity", Action: "user.read", RateLimitClass: "rl.search", BodyLimit: BodyNone, ErrorCodes: []string{"validation_failed"}},
 	{ID: "sendHeartbeat", Method: "POST", Path: "/agents/{agent_id}/heartbeat", Module: "agents", Action: "agent.heartbeat", RateLimitClass: "rl.agent_runtime", BodyLimit: BodyJSON, ErrorCodes: []string{"forbidden", "not_found", "validation_failed"}},
 	{ID: "setChannelOperator", Method: "PUT", Path: "/channels/{channel_id}/operator", Module: "chat", Action: "channel.operator.set", RateLimitClass: "rl.write", BodyLimit: BodyJSON, RequiresIfMatch: true, ErrorCodes: []string{"conflict", "forbidden", "i1_violation", "not_found", "precondition_required", "version_conflict"}},
@@ -79,6 +85,7 @@ var Operations = []Operation{
 	{ID: "updateRun", Method: "POST", Path: "/runs/{run_id}/updates", Module: "runs", Action: "run.update", RateLimitClass: "rl.run_update", BodyLimit: BodyJSON, ErrorCodes: []string{"conflict", "forbidden", "not_found", "payload_too_large", "token_expired", "version_conflict"}},
 	{ID: "updateSelf", Method: "PATCH", Path: "/me", Module: "identity", Action: "self.profile.update", RateLimitClass: "rl.write", BodyLimit: BodyJSON, RequiresIfMatch: true, ErrorCodes: []string{"conflict", "precondition_required", "version_conflict"}},
 	{ID: "updateSpace", Method: "PATCH", Path: "/spaces/{space_id}", Module: "chat", Action: "space.update", RateLimitClass: "rl.write", BodyLimit: BodyJSON, RequiresIfMatch: true, ErrorCodes: []string{"conflict", "not_found", "precondition_required", "version_conflict"}},
+	{ID: "updateUser", Method: "PATCH", Path: "/users/{user_id}", Module: "identity", Action: "user.update", RateLimitClass: "rl.admin", BodyLimit: BodyJSON, RequiresIfMatch: true, ErrorCodes: []string{"conflict", "i1_violation", "not_found", "precondition_required", "step_up_required", "version_conflict"}},
 }
 
 // Ops lists every op that clients send on the gateway, in the order of the names.

@@ -111,6 +111,7 @@ var pending = map[string]string{
 	"operation revokeGrant i1_violation":        "there are no personal agents",
 	"operation setChannelOperator i1_violation": "there are no personal agents",
 	"operation updateChannel i1_violation":      "there are no personal agents",
+	"operation updateUser i1_violation":         "there are no personal agents",
 	"operation updateInstanceSettings conflict": "no setting turns a way to sign in off",
 	"event thread.updated":                      "nothing changes a thread",
 }

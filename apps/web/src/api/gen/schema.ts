@@ -501,6 +501,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/handles/{handle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find a member by handle
+         * @description A handle that was given up not long ago answers with the member who had it.
+         */
+        get: operations["getPrincipalByHandle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/instance": {
         parameters: {
             query?: never;
@@ -626,6 +646,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/sessions/revoke-others": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End every other session of the caller
+         * @description Leaves the session that asks, with its children. Works in maintenance.
+         */
+        post: operations["revokeOtherSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/messages/{message_id}": {
         parameters: {
             query?: never;
@@ -649,6 +689,30 @@ export interface paths {
          * @description Unchanged content changes nothing. When only `version` but not `revision` moved on, repeat with the new version. Reasons: `edit_window` of `forbidden`, `system_message` of `conflict`.
          */
         patch: operations["updateMessage"];
+        trace?: never;
+    };
+    "/owners/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Make a person an owner
+         * @description Repeating it changes nothing. Reasons of `conflict`: `guest`, `not_active`.
+         */
+        put: operations["addOwner"];
+        post?: never;
+        /**
+         * Take ownership from a person
+         * @description Owners may also remove themselves; one active owner always remains.
+         */
+        delete: operations["removeOwner"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/principals/{principal_id}": {
@@ -1113,7 +1177,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a person
+         * @description Needs a fresh proof of the owner when the address or the guest status changes. Reasons of `conflict`: `handle_taken`, `email_taken`, `name_confusable`, `guest`. The last says that an owner cannot be a guest.
+         */
+        patch: operations["updateUser"];
         trace?: never;
     };
     "/users/{user_id}/disable": {
@@ -1170,6 +1238,46 @@ export interface paths {
          * @description Revokes an earlier open code of the person. Not for owners: reason `target_is_owner`. The code is shown once.
          */
         post: operations["issueEnrollmentCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions of a person
+         * @description For owners; members see their own.
+         */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users/{user_id}/sessions/revoke-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End every session of a person
+         * @description Her connections close at once. Works in maintenance.
+         */
+        post: operations["revokeUserSessions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3213,6 +3321,11 @@ export interface components {
         SessionRevokedDataBy: "self" | "owner" | "system";
         /** @enum {string} */
         SessionRevokedDataReason: "logout" | "revoked" | "owner_revoked" | "device_revoked" | "token_reuse" | "password_changed" | "recovered" | "user_disabled" | "replaced";
+        /** @description What a request to end sessions did. */
+        SessionsEnded: {
+            /** @description How many sessions ended. */
+            ended: number;
+        };
         SessionTimes: {
             /**
              * Format: date-time
@@ -3650,6 +3763,16 @@ export interface components {
             icon?: string | null;
             name?: string;
         };
+        /** @description Merge patch. Members left out stay as they are. */
+        UpdateUserRequest: {
+            display_name?: string;
+            /** @description A new address counts as unverified unless the request says otherwise. */
+            email?: string | null;
+            email_verified?: boolean;
+            guest?: boolean;
+            handle?: string;
+            title?: string | null;
+        };
         /** @description A person as an owner sees it. */
         User: components["schemas"]["DirectoryEntry"] & {
             /** Format: date-time */
@@ -3706,6 +3829,8 @@ export interface components {
         FlowID: string;
         /** @description Identifier of the grant. */
         GrantID: string;
+        /** @description The name a member is mentioned by, without the sign before it. */
+        Handle: string;
         /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
         IdempotencyKey: string;
         /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
@@ -4653,6 +4778,32 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    getPrincipalByHandle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name a member is mentioned by, without the sign before it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryEntry"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getInstance: {
         parameters: {
             query?: never;
@@ -4854,6 +5005,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    revokeOtherSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionsEnded"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getMessage: {
         parameters: {
             query?: never;
@@ -4944,6 +5119,56 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MessageWritten"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addOwner: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeOwner: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
@@ -5795,6 +6020,41 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    updateUser: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateUserRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     disableUser: {
         parameters: {
             query?: never;
@@ -5883,6 +6143,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Enrollment"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeUserSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionsEnded"];
                 };
             };
             default: components["responses"]["Problem"];

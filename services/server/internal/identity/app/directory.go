@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/OWNER/bothy/services/server/internal/identity"
+	"github.com/OWNER/bothy/services/server/internal/identity/domain"
 	"github.com/OWNER/bothy/services/server/internal/instance"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
@@ -113,6 +114,21 @@ func (s *Service) Member(ctx context.Context, id ids.ID) (Shown, error) {
 	}
 	v, err := s.viewer(ctx)
 	return v.show(a), err
+}
+
+// MemberByHandle finds a principal of any kind by the handle it has or gave up and still
+// holds.
+func (s *Service) MemberByHandle(ctx context.Context, handle string) (Shown, error) {
+	handle = domain.NormalLogin(handle)
+	found, err := s.ByHandle(ctx, []string{handle})
+	if err != nil {
+		return Shown{}, err
+	}
+	holder, ok := found[handle]
+	if !ok {
+		return Shown{}, errs.NotFound()
+	}
+	return s.Member(ctx, holder.ID)
 }
 
 // show keeps what the caller may see. For full members that is everything; for guests,

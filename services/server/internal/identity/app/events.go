@@ -24,6 +24,7 @@ const (
 	changeProfile  = "profile"
 	changeHandle   = "handle"
 	changeStatus   = "custom_status"
+	changeGuest    = "guest"
 	changeOwner    = "owner"
 	changeDisabled = "disabled"
 	changeEnabled  = "enabled"

@@ -42,6 +42,8 @@ type Accounts interface {
 	InsertAccount(ctx context.Context, a NewAccount) error
 	UpdateNames(ctx context.Context, id ids.ID, n Names) error
 	UpdatePerson(ctx context.Context, id ids.ID, p Person) error
+	// UpdateAdministered writes what owners change of a person: address, guest and title.
+	UpdateAdministered(ctx context.Context, id ids.ID, p Person) error
 	SetEmail(ctx context.Context, id ids.ID, email string) error
 	NoteLogin(ctx context.Context, id ids.ID, at time.Time) error
 	Disable(ctx context.Context, id, by ids.ID, reason string, at time.Time) error

@@ -173,14 +173,16 @@ type NewDevice struct {
 // Session is a stored session.
 type Session struct {
 	ID, PrincipalID, DeviceID ids.ID
-	Kind, Driver              string
-	AMR                       []string
-	AuthTime                  time.Time
-	StepUpAt                  time.Time
-	Epoch                     int
-	JKT                       domain.Thumbprint
-	IdleExpiresAt, ExpiresAt  time.Time
-	Ended                     bool
+	// ParentID is set for a session that ends with another.
+	ParentID                 ids.ID
+	Kind, Driver             string
+	AMR                      []string
+	AuthTime                 time.Time
+	StepUpAt                 time.Time
+	Epoch                    int
+	JKT                      domain.Thumbprint
+	IdleExpiresAt, ExpiresAt time.Time
+	Ended                    bool
 }
 
 // Live reports whether the session may still be used.

@@ -15,6 +15,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/idempotency"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
 const (
@@ -247,7 +248,7 @@ func (s *Service) RevokeToken(ctx context.Context, id ids.ID) error {
 			Action: string(authorize.ActionTokenRevoke), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: holder,
 			Details: map[string]any{"token_id": token.ID, "hint": auditCode(token.Hint)},
 		})
-	})
+	}, txn.WithWriteInMaintenance())
 	if err == nil {
 		s.tokensEnded(ctx, holder)
 	}

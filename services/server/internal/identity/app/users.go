@@ -275,7 +275,7 @@ func (s *Service) mayDisable(ctx context.Context, person Account, owners []ids.I
 	}
 	// A row of owners is removed when its person is disabled, so every row is active.
 	if person.Owner && len(owners) == 1 {
-		return errs.New(errs.CodeLastOwner, "The last owner cannot go. Make somebody else an owner first.")
+		return errLastOwner()
 	}
 	return nil
 }

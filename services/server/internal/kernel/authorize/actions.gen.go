@@ -42,6 +42,10 @@ const (
 	ActionAuthLogout Action = "auth.logout"
 	// ActionAuthStepUp: give a fresh proof of the person.
 	ActionAuthStepUp Action = "auth.step_up"
+	// ActionOwnerAdd: make a person an owner.
+	ActionOwnerAdd Action = "owner.add"
+	// ActionOwnerRemove: take ownership from a person.
+	ActionOwnerRemove Action = "owner.remove"
 	// ActionSelfRead: read the own account.
 	ActionSelfRead Action = "self.read"
 	// ActionSelfProfileUpdate: change the own profile.
@@ -321,6 +325,24 @@ var Catalogue = []Spec{
 		Rules:   []string{"ID-32"},
 	},
 	{
+		ID: ActionOwnerAdd, Module: "identity", Summary: "Make a person an owner",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Rules: []string{"ID-48", "ID-61"},
+	},
+	{
+		ID: ActionOwnerRemove, Module: "identity", Summary: "Take ownership from a person",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Rules: []string{"ID-61"},
+	},
+	{
 		ID: ActionSelfRead, Module: "identity", Summary: "Read the own account",
 		Effect: EffectRead, Callers: []CallerKind{CallerPerson, CallerAgent, CallerApp},
 		Resource: ResourceSelf, Self: true, Level: "", Capability: "", OwnerOnly: false,
@@ -418,11 +440,11 @@ var Catalogue = []Spec{
 		ID: ActionSessionRevoke, Module: "identity", Summary: "End a session",
 		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
 		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
-		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		StepUp: StepUpConditional, StepUpRule: "ID-31", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.sensitive", Scope: "session",
-		Details: []string{"session_id", "device_id"},
-		Rules:   []string{"ID-39", "ID-62"},
+		Details: []string{"session_id", "device_id", "ended"},
+		Rules:   []string{"ID-31", "ID-39", "ID-62"},
 	},
 	{
 		ID: ActionTokenList, Module: "identity", Summary: "List API tokens",

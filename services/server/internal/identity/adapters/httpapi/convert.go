@@ -21,7 +21,7 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-func changed(p *string) app.Change[string] { return app.Change[string]{Set: p != nil, Value: deref(p)} }
+func changed[T any](p *T) app.Change[T] { return app.Change[T]{Set: p != nil, Value: deref(p)} }
 
 // patched reads a member whose null means empty.
 func patched(n jsontype.Nullable[string]) app.Change[string] {

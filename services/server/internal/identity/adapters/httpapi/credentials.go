@@ -19,21 +19,36 @@ const (
 
 // ListSessions implements rest.StrictServerInterface.
 func (h *Handlers) ListSessions(ctx context.Context, r rest.ListSessionsRequestObject) (rest.ListSessionsResponseObject, error) {
-	before, err := position[ids.ID](listSessions, r.Params.Cursor)
+	page, err := sessionPage(r.Params.Cursor, r.Params.Limit, func(before ids.ID, limit int) ([]app.SessionView, error) {
+		return h.service.ListSessions(ctx, before, limit)
+	})
+	return rest.ListSessions200JSONResponse(page), err
+}
+
+// ListUserSessions implements rest.StrictServerInterface.
+func (h *Handlers) ListUserSessions(ctx context.Context, r rest.ListUserSessionsRequestObject) (rest.ListUserSessionsResponseObject, error) {
+	page, err := sessionPage(r.Params.Cursor, r.Params.Limit, func(before ids.ID, limit int) ([]app.SessionView, error) {
+		return h.service.ListUserSessions(ctx, r.UserID, before, limit)
+	})
+	return rest.ListUserSessions200JSONResponse(page), err
+}
+
+func sessionPage(c *rest.Cursor, size *rest.Limit, list func(before ids.ID, limit int) ([]app.SessionView, error)) (rest.SessionList, error) {
+	before, err := position[ids.ID](listSessions, c)
 	if err != nil {
-		return nil, err
+		return rest.SessionList{}, err
 	}
-	limit := paging.Limit(r.Params.Limit)
-	list, err := h.service.ListSessions(ctx, before, limit+1)
+	limit := paging.Limit(size)
+	views, err := list(before, limit+1)
 	if err != nil {
-		return nil, err
+		return rest.SessionList{}, err
 	}
-	out := rest.ListSessions200JSONResponse{Items: []rest.Session{}}
-	for _, v := range list[:min(limit, len(list))] {
+	out := rest.SessionList{Items: []rest.Session{}}
+	for _, v := range views[:min(limit, len(views))] {
 		out.Items = append(out.Items, session(v))
 	}
-	if len(list) > limit {
-		out.NextCursor, err = cursor(listSessions, list[limit-1].ID)
+	if len(views) > limit {
+		out.NextCursor, err = cursor(listSessions, views[limit-1].ID)
 	}
 	return out, err
 }
@@ -44,6 +59,18 @@ func (h *Handlers) RevokeSession(ctx context.Context, r rest.RevokeSessionReques
 		return nil, err
 	}
 	return rest.RevokeSession204Response{}, nil
+}
+
+// RevokeOtherSessions implements rest.StrictServerInterface.
+func (h *Handlers) RevokeOtherSessions(ctx context.Context, _ rest.RevokeOtherSessionsRequestObject) (rest.RevokeOtherSessionsResponseObject, error) {
+	ended, err := h.service.RevokeOtherSessions(ctx)
+	return rest.RevokeOtherSessions200JSONResponse{Ended: ended}, err
+}
+
+// RevokeUserSessions implements rest.StrictServerInterface.
+func (h *Handlers) RevokeUserSessions(ctx context.Context, r rest.RevokeUserSessionsRequestObject) (rest.RevokeUserSessionsResponseObject, error) {
+	ended, err := h.service.RevokeUserSessions(ctx, r.UserID)
+	return rest.RevokeUserSessions200JSONResponse{Ended: ended}, err
 }
 
 // ListTokens implements rest.StrictServerInterface.

@@ -180,6 +180,13 @@ func (s *Store) UpdatePerson(ctx context.Context, id ids.ID, p app.Person) error
 	return write(ctx, expectOne("change a profile")).UserUpdateProfile(ctx, params)
 }
 
+// UpdateAdministered implements app.Accounts.
+func (s *Store) UpdateAdministered(ctx context.Context, id ids.ID, p app.Person) error {
+	return write(ctx, pg.MapError(violated), expectOne("change a person")).UserUpdateAdministered(ctx, sqlcgen.UserUpdateAdministeredParams{
+		PrincipalID: id, Email: textPtr(p.Email), EmailVerified: p.EmailVerified, Guest: p.Guest, Title: p.Title,
+	})
+}
+
 // SetEmail implements app.Accounts.
 func (s *Store) SetEmail(ctx context.Context, id ids.ID, email string) error {
 	return write(ctx, pg.MapError(violated)).UserSetEmail(ctx, textPtr(email), id)

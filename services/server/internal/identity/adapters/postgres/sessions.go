@@ -132,7 +132,8 @@ func (s *Store) LockSession(ctx context.Context, id ids.ID) (app.Session, bool, 
 func session(r sqlcgen.SessionLockRow) (app.Session, bool, error) {
 	jkt, err := thumbprint(r.Jkt)
 	return app.Session{
-		ID: r.ID, PrincipalID: r.PrincipalID, DeviceID: ids.Deref(r.DeviceID), Kind: r.Kind, Driver: r.Driver, AMR: r.Amr,
+		ID: r.ID, PrincipalID: r.PrincipalID, DeviceID: ids.Deref(r.DeviceID), ParentID: ids.Deref(r.ParentID),
+		Kind: r.Kind, Driver: r.Driver, AMR: r.Amr,
 		AuthTime: r.AuthTime, StepUpAt: timeOr(r.StepUpAt), Epoch: int(r.TokenEpoch), JKT: jkt,
 		IdleExpiresAt: r.IdleExpiresAt, ExpiresAt: r.ExpiresAt, Ended: r.EndedAt != nil,
 	}, err == nil, err

@@ -133,6 +133,12 @@ SET locale = @locale, time_zone = @time_zone, title = @title, pronouns = @pronou
     status_emoji = sqlc.narg('status_emoji'), status_text = sqlc.narg('status_text'), status_until = sqlc.narg('status_until')
 WHERE principal_id = @principal_id;
 
+-- name: UserUpdateAdministered :exec
+-- The caller holds the lock of the principal's row.
+UPDATE users
+SET email = sqlc.narg('email'), email_verified = @email_verified, guest = @guest, title = @title
+WHERE principal_id = @principal_id;
+
 -- name: UserSetEmail :exec
 UPDATE users SET email = sqlc.narg('email'), email_verified = false WHERE principal_id = @principal_id;
 

@@ -26,12 +26,12 @@ INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_
 VALUES (@id, @principal_id, @device_id, 'login', @driver, @amr, @at::timestamptz, @at::timestamptz, @step_up_method::text, @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
 
 -- name: SessionByID :one
-SELECT id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
+SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
 FROM auth_sessions
 WHERE id = @id;
 
 -- name: SessionLock :one
-SELECT id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
+SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
 FROM auth_sessions
 WHERE id = @id
 FOR UPDATE;

@@ -832,6 +832,32 @@ func (q *Queries) UserSetEmail(ctx context.Context, email *string, principalID i
 	return err
 }
 
+const userUpdateAdministered = `-- name: UserUpdateAdministered :exec
+UPDATE users
+SET email = $1, email_verified = $2, guest = $3, title = $4
+WHERE principal_id = $5
+`
+
+type UserUpdateAdministeredParams struct {
+	Email         *string
+	EmailVerified bool
+	Guest         bool
+	Title         string
+	PrincipalID   ids.ID
+}
+
+// The caller holds the lock of the principal's row.
+func (q *Queries) UserUpdateAdministered(ctx context.Context, arg UserUpdateAdministeredParams) error {
+	_, err := q.db.Exec(ctx, userUpdateAdministered,
+		arg.Email,
+		arg.EmailVerified,
+		arg.Guest,
+		arg.Title,
+		arg.PrincipalID,
+	)
+	return err
+}
+
 const userUpdateProfile = `-- name: UserUpdateProfile :exec
 UPDATE users
 SET locale = $1, time_zone = $2, title = $3, pronouns = $4, bio = $5,

@@ -196,7 +196,7 @@ func (q *Queries) SessionAlive(ctx context.Context, iD ids.ID, principalID ids.I
 }
 
 const sessionByID = `-- name: SessionByID :one
-SELECT id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
+SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
 FROM auth_sessions
 WHERE id = $1
 `
@@ -205,6 +205,7 @@ type SessionByIDRow struct {
 	ID            ids.ID
 	PrincipalID   ids.ID
 	DeviceID      *ids.ID
+	ParentID      *ids.ID
 	Kind          string
 	Driver        string
 	Amr           []string
@@ -224,6 +225,7 @@ func (q *Queries) SessionByID(ctx context.Context, id ids.ID) (SessionByIDRow, e
 		&i.ID,
 		&i.PrincipalID,
 		&i.DeviceID,
+		&i.ParentID,
 		&i.Kind,
 		&i.Driver,
 		&i.Amr,
@@ -331,7 +333,7 @@ func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) er
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
+SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
 FROM auth_sessions
 WHERE id = $1
 FOR UPDATE
@@ -341,6 +343,7 @@ type SessionLockRow struct {
 	ID            ids.ID
 	PrincipalID   ids.ID
 	DeviceID      *ids.ID
+	ParentID      *ids.ID
 	Kind          string
 	Driver        string
 	Amr           []string
@@ -360,6 +363,7 @@ func (q *Queries) SessionLock(ctx context.Context, id ids.ID) (SessionLockRow, e
 		&i.ID,
 		&i.PrincipalID,
 		&i.DeviceID,
+		&i.ParentID,
 		&i.Kind,
 		&i.Driver,
 		&i.Amr,
