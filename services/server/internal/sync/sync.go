@@ -34,6 +34,17 @@ func ReceiveAction(e eventlog.Record) (action authorize.Action, r authorize.Reso
 	return receiveAction(e)
 }
 
+// ReceivedAt gives the space, channel or thread that everybody who may receive an event can
+// see; ok is false for an event that is not bound to one.
+func ReceivedAt(e eventlog.Record) (r authorize.Resource, ok bool) {
+	switch rule := receiveRules[e.Type]; rule.on {
+	case onSpace, onChannel, onThread:
+		return resourceOf(rule.on, e), true
+	default:
+		return r, false
+	}
+}
+
 // Admit is the one decision by which an event reaches a recipient: the hub, catch-up, agent
 // runners and ephemeral fan-out call it. It never queries.
 func Admit(d authorize.Delivery, recipient ids.ID, e eventlog.Record) authorize.Verdict {

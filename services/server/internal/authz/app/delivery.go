@@ -153,6 +153,26 @@ func (s *Service) sharesInMemory(e *domain.Entry, agent ids.ID, st *domain.Struc
 	return !e.Guest
 }
 
+// Located implements authorize.Delivery.
+func (s *Service) Located(r authorize.Resource) (channel, space ids.ID, known bool) {
+	st := s.cache.structure.Load()
+	if st == nil {
+		return channel, space, false
+	}
+	q := request{r: r}
+	s.placeInMemory(&q, st)
+	switch {
+	case !q.p.found:
+		return channel, space, false
+	case q.p.kind == domain.TargetChannel:
+		return q.p.channel.ID, q.p.channel.SpaceID, true
+	case q.p.kind == domain.TargetSpace:
+		return channel, q.p.space.ID, true
+	default:
+		return channel, space, false
+	}
+}
+
 // Fill implements authorize.Delivery.
 func (s *Service) Fill(ctx context.Context, principal ids.ID) error {
 	version, err := s.versions.Current(ctx, instance.CounterPermissionVersion)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	gosync "sync"
@@ -186,8 +187,13 @@ func (w *world) Fill(_ context.Context, principal ids.ID) error {
 	return nil
 }
 func (w *world) Release(ids.ID) {}
-func (w *world) Visible(ids.ID) (authorize.Scope, bool) {
-	return authorize.Scope{PermissionVersion: 1}, true
+func (w *world) Visible(principal ids.ID) (authorize.Scope, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return authorize.Scope{PermissionVersion: 1, Channels: slices.Collect(maps.Keys(w.rights[principal]))}, !w.stale[principal]
+}
+func (w *world) Located(r authorize.Resource) (channel, space ids.ID, known bool) {
+	return r.ChannelID, space, !r.ChannelID.IsZero()
 }
 func (w *world) ChannelOf(t ids.ID) (ids.ID, bool) { c, ok := w.threads[t]; return c, ok }
 

@@ -24,11 +24,13 @@ type hub struct {
 	byPrincipal map[ids.ID]map[*conn]struct{}
 	byFocus     map[ids.ID]map[*conn]struct{}
 	byDevice    map[ids.ID]*conn
+	index       *index
 }
 
 func newHub(g *Gateway) *hub {
 	return &hub{
 		gateway: g, byPrincipal: map[ids.ID]map[*conn]struct{}{}, byFocus: map[ids.ID]map[*conn]struct{}{}, byDevice: map[ids.ID]*conn{},
+		index: newIndex(g.deps.Delivery),
 	}
 }
 
@@ -54,6 +56,7 @@ func (h *hub) register(c *conn) (head int64, older *conn) {
 	if set == nil {
 		set = map[*conn]struct{}{}
 		h.byPrincipal[c.principal] = set
+		h.index.put(c.principal)
 	}
 	set[c] = struct{}{}
 	if !c.device.IsZero() {
@@ -70,6 +73,7 @@ func (h *hub) unregister(c *conn) {
 		delete(set, c)
 		if len(set) == 0 {
 			delete(h.byPrincipal, c.principal)
+			h.index.remove(c.principal)
 		}
 	}
 	if h.byDevice[c.device] == c {
@@ -137,27 +141,40 @@ func (g *Gateway) Deliver(e eventlog.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head = e.Seq
-	var out *frame
 	if !e.PrincipalID.IsZero() {
+		var out *frame
 		h.deliverTo(e.PrincipalID, e, &out)
 	} else {
-		for principal := range h.byPrincipal {
-			h.deliverTo(principal, e, &out)
-		}
+		h.deliverAt(e)
 	}
 	h.consequences(e)
 }
 
+// deliverAt puts an event that is addressed to nobody into the queues of those at its place.
+func (h *hub) deliverAt(e eventlog.Record) {
+	var out *frame
+	a := h.index.audienceOf(e)
+	if !a.all {
+		h.index.each(a, func(principal ids.ID) { h.deliverTo(principal, e, &out) })
+		return
+	}
+	for principal := range h.byPrincipal {
+		if h.deliverTo(principal, e, &out) == authorize.Admitted && !a.place.IsZero() {
+			h.index.saw(principal, a.place)
+		}
+	}
+}
+
 // deliverTo decides once for a principal and fills the queues of its connections. The
 // frame is encoded for the first of them.
-func (h *hub) deliverTo(principal ids.ID, e eventlog.Record, out **frame) {
+func (h *hub) deliverTo(principal ids.ID, e eventlog.Record, out **frame) authorize.Verdict {
 	set := h.byPrincipal[principal]
 	if len(set) == 0 {
-		return
+		return authorize.Denied
 	}
 	verdict := sync.Admit(h.gateway.deps.Delivery, principal, e)
 	if verdict == authorize.Denied {
-		return
+		return verdict
 	}
 	for c := range set {
 		switch {
@@ -173,12 +190,13 @@ func (h *hub) deliverTo(principal ids.ID, e eventlog.Record, out **frame) {
 				*out = h.encode(e)
 			}
 			if *out == nil {
-				return
+				return verdict
 			}
 			c.enqueueEvent(e.Seq, **out)
 			h.gateway.deps.Observer.Event(e.Type)
 		}
 	}
+	return verdict
 }
 
 func (h *hub) encode(e eventlog.Record) *frame {
@@ -196,6 +214,9 @@ func (h *hub) consequences(e eventlog.Record) {
 	case "session.revoked":
 		h.endSession(e)
 	case "access.changed":
+		if len(h.byPrincipal[e.PrincipalID]) > 0 {
+			h.index.put(e.PrincipalID)
+		}
 		for c := range h.byPrincipal[e.PrincipalID] {
 			c.recheckSoon()
 		}

@@ -275,6 +275,8 @@ func (c *conn) catchUpPosition() (cursor, target int64, done bool) {
 	}
 	c.live.clear()
 	c.catchUp = nil
+	// The rights may have been read anew meanwhile, of somebody who stood nowhere.
+	h.index.refill(c.principal)
 	return 0, 0, true
 }
 

@@ -48,6 +48,10 @@ type Delivery interface {
 	// Visible gives the targets a filled principal can see, for the indexes of the hub; ok
 	// is false when the rights are not in memory.
 	Visible(principal ids.ID) (scope Scope, ok bool)
+	// Located gives the channel and the space a resource lies in, by the structure in memory;
+	// either is zero where there is none. It is not known for what lies in no place of that
+	// structure.
+	Located(r Resource) (channel, space ids.ID, known bool)
 	// ChannelOf gives the current place of a thread, by the structure in memory.
 	ChannelOf(thread ids.ID) (channel ids.ID, ok bool)
 }
