@@ -279,6 +279,12 @@ const (
 	MaintenanceModeReadOnly MaintenanceMode = "read_only"
 )
 
+// Defines values for MembershipSource.
+const (
+	MembershipSourceClaim  MembershipSource = "claim"
+	MembershipSourceManual MembershipSource = "manual"
+)
+
 // Defines values for MentionKind.
 const (
 	MentionKindChannel   MentionKind = "channel"
@@ -649,6 +655,11 @@ type AccessChangedData struct {
 
 	// ValidUntil The earliest time at which a right runs out.
 	ValidUntil *time.Time `json:"valid_until,omitempty"`
+}
+
+// AccessExpiringData Rights or memberships will end soon. The receiver holds them, or gave them and may renew them.
+type AccessExpiringData struct {
+	Items []ExpiringAccess `json:"items"`
 }
 
 // AccessHint defines model for AccessHint.
@@ -1200,6 +1211,15 @@ type CreateGrantRequest struct {
 	Target   TargetInput  `json:"target"`
 }
 
+// CreateGroupRequest defines model for CreateGroupRequest.
+type CreateGroupRequest struct {
+	Claim       *GroupClaimInput `json:"claim,omitempty"`
+	Description *string          `json:"description,omitempty"`
+	Handle      string           `json:"handle"`
+	Mentionable *bool            `json:"mentionable,omitempty"`
+	Name        string           `json:"name"`
+}
+
 // CreateMessageRequest defines model for CreateMessageRequest.
 type CreateMessageRequest struct {
 	// ClientMsgID Chosen by the client; makes the write repeatable for ever.
@@ -1517,6 +1537,24 @@ type EventPlace struct {
 	ThreadID  *string `json:"thread_id,omitempty"`
 }
 
+// ExpiringAccess A grant, or a membership of a group.
+type ExpiringAccess struct {
+	ExpiresAt time.Time `json:"expires_at"`
+	GrantID   *string   `json:"grant_id,omitempty"`
+
+	// GroupID The group a membership ends in.
+	GroupID *string `json:"group_id,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level *Level `json:"level,omitempty"`
+
+	// PrincipalID The member whose membership ends.
+	PrincipalID *string `json:"principal_id,omitempty"`
+
+	// Target A thing rights are given on.
+	Target *Target `json:"target,omitempty"`
+}
+
 // FinishRunRequest defines model for FinishRunRequest.
 type FinishRunRequest struct {
 	Append []RunAppend `json:"append,omitzero"`
@@ -1720,6 +1758,35 @@ type GroupClaim struct {
 	Value      string `json:"value"`
 }
 
+// GroupClaimInput defines model for GroupClaimInput.
+type GroupClaimInput struct {
+	ProviderID string `json:"provider_id"`
+
+	// Value The group as the identity provider names it.
+	Value string `json:"value"`
+}
+
+// GroupDetail As Group, with how much depends on it.
+type GroupDetail struct {
+	Claim       *GroupClaim `json:"claim,omitempty"`
+	Description string      `json:"description"`
+
+	// GrantsCount Grants the group holds.
+	GrantsCount int       `json:"grants_count"`
+	Handle      string    `json:"handle"`
+	ID          string    `json:"id"`
+	Kind        GroupKind `json:"kind"`
+
+	// MemberCount Members whose time is not over.
+	MemberCount int  `json:"member_count"`
+	Mentionable bool `json:"mentionable"`
+
+	// MyRole Role in a group.
+	MyRole  *GroupRole `json:"my_role,omitempty"`
+	Name    string     `json:"name"`
+	Version int64      `json:"version"`
+}
+
 // GroupKind defines model for GroupKind.
 type GroupKind string
 
@@ -1738,6 +1805,17 @@ type GroupMember struct {
 
 	// Role Role in a group.
 	Role GroupRole `json:"role"`
+
+	// Source Whether somebody added the member or an identity provider names the group.
+	Source *MembershipSource `json:"source,omitempty"`
+}
+
+// GroupMemberList A page of a list.
+type GroupMemberList struct {
+	Items []GroupMember `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // GroupRole Role in a group.
@@ -2005,6 +2083,9 @@ type MaintenanceMode string
 type MarkThreadUnreadRequest struct {
 	FromThreadSeq int64 `json:"from_thread_seq"`
 }
+
+// MembershipSource Whether somebody added the member or an identity provider names the group.
+type MembershipSource string
 
 // Mention defines model for Mention.
 type Mention struct {
@@ -2350,6 +2431,15 @@ type ProjectReadiness struct {
 	ChannelID  string  `json:"channel_id"`
 	DetailCode *string `json:"detail_code,omitempty"`
 	Ready      bool    `json:"ready"`
+}
+
+// PutGroupMemberRequest defines model for PutGroupMemberRequest.
+type PutGroupMemberRequest struct {
+	// ExpiresAt At least 5 minutes and at most 5 years ahead.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Role Role in a group.
+	Role *GroupRole `json:"role,omitempty"`
 }
 
 // ReactionCount defines model for ReactionCount.
@@ -3420,6 +3510,14 @@ type UpdateChannelRequest struct {
 	Topic           *string             `json:"topic,omitempty"`
 }
 
+// UpdateGroupRequest Absent members stay as they are.
+type UpdateGroupRequest struct {
+	Description *string `json:"description,omitempty"`
+	Handle      *string `json:"handle,omitempty"`
+	Mentionable *bool   `json:"mentionable,omitempty"`
+	Name        *string `json:"name,omitempty"`
+}
+
 // UpdateInstanceSettingsRequest Flat map of key to value; null restores the default.
 type UpdateInstanceSettingsRequest map[string]interface{}
 
@@ -3629,6 +3727,9 @@ type FlowID = string
 
 // GrantID defines model for GrantID.
 type GrantID = string
+
+// GroupID defines model for GroupID.
+type GroupID = string
 
 // Handle defines model for Handle.
 type Handle = string
@@ -3868,6 +3969,51 @@ type ListGroupsParams struct {
 
 	// Cursor `next_cursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateGroupParams defines parameters for CreateGroup.
+type CreateGroupParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteGroupParams defines parameters for DeleteGroup.
+type DeleteGroupParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateGroupParams defines parameters for UpdateGroup.
+type UpdateGroupParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListGroupMembersParams defines parameters for ListGroupMembers.
+type ListGroupMembersParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RemoveGroupMemberParams defines parameters for RemoveGroupMember.
+type RemoveGroupMemberParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// PutGroupMemberParams defines parameters for PutGroupMember.
+type PutGroupMemberParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // UpdateInstanceSettingsParams defines parameters for UpdateInstanceSettings.
@@ -4229,6 +4375,15 @@ type CreateThreadJSONRequestBody = CreateThreadRequest
 
 // CreateGrantJSONRequestBody defines body for CreateGrant for application/json ContentType.
 type CreateGrantJSONRequestBody = CreateGrantRequest
+
+// CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
+type CreateGroupJSONRequestBody = CreateGroupRequest
+
+// UpdateGroupJSONRequestBody defines body for UpdateGroup for application/json ContentType.
+type UpdateGroupJSONRequestBody = UpdateGroupRequest
+
+// PutGroupMemberJSONRequestBody defines body for PutGroupMember for application/json ContentType.
+type PutGroupMemberJSONRequestBody = PutGroupMemberRequest
 
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest

@@ -262,6 +262,12 @@ const (
 	MaintenanceModeReadOnly MaintenanceMode = "read_only"
 )
 
+// Defines values for MembershipSource.
+const (
+	MembershipSourceClaim  MembershipSource = "claim"
+	MembershipSourceManual MembershipSource = "manual"
+)
+
 // Defines values for MentionKind.
 const (
 	MentionKindChannel   MentionKind = "channel"
@@ -964,6 +970,15 @@ type CreateGrantRequest struct {
 	Target   TargetInput  `json:"target"`
 }
 
+// CreateGroupRequest defines model for CreateGroupRequest.
+type CreateGroupRequest struct {
+	Claim       *GroupClaimInput `json:"claim,omitempty"`
+	Description *string          `json:"description,omitempty"`
+	Handle      string           `json:"handle"`
+	Mentionable *bool            `json:"mentionable,omitempty"`
+	Name        string           `json:"name"`
+}
+
 // CreateMessageRequest defines model for CreateMessageRequest.
 type CreateMessageRequest struct {
 	// ClientMsgID Chosen by the client; makes the write repeatable for ever.
@@ -1370,6 +1385,35 @@ type GroupClaim struct {
 	Value      string `json:"value"`
 }
 
+// GroupClaimInput defines model for GroupClaimInput.
+type GroupClaimInput struct {
+	ProviderID ids.ID `json:"provider_id"`
+
+	// Value The group as the identity provider names it.
+	Value string `json:"value"`
+}
+
+// GroupDetail As Group, with how much depends on it.
+type GroupDetail struct {
+	Claim       *GroupClaim `json:"claim,omitempty"`
+	Description string      `json:"description"`
+
+	// GrantsCount Grants the group holds.
+	GrantsCount int       `json:"grants_count"`
+	Handle      string    `json:"handle"`
+	ID          ids.ID    `json:"id"`
+	Kind        GroupKind `json:"kind"`
+
+	// MemberCount Members whose time is not over.
+	MemberCount int  `json:"member_count"`
+	Mentionable bool `json:"mentionable"`
+
+	// MyRole Role in a group.
+	MyRole  *GroupRole `json:"my_role,omitempty"`
+	Name    string     `json:"name"`
+	Version int64      `json:"version"`
+}
+
 // GroupKind defines model for GroupKind.
 type GroupKind string
 
@@ -1388,6 +1432,17 @@ type GroupMember struct {
 
 	// Role Role in a group.
 	Role GroupRole `json:"role"`
+
+	// Source Whether somebody added the member or an identity provider names the group.
+	Source *MembershipSource `json:"source,omitempty"`
+}
+
+// GroupMemberList A page of a list.
+type GroupMemberList struct {
+	Items []GroupMember `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // GroupRole Role in a group.
@@ -1542,6 +1597,9 @@ type MaintenanceMode string
 type MarkThreadUnreadRequest struct {
 	FromThreadSeq int64 `json:"from_thread_seq"`
 }
+
+// MembershipSource Whether somebody added the member or an identity provider names the group.
+type MembershipSource string
 
 // Mention defines model for Mention.
 type Mention struct {
@@ -1813,6 +1871,15 @@ type ProjectReadiness struct {
 	ChannelID  ids.ID  `json:"channel_id"`
 	DetailCode *string `json:"detail_code,omitempty"`
 	Ready      bool    `json:"ready"`
+}
+
+// PutGroupMemberRequest defines model for PutGroupMemberRequest.
+type PutGroupMemberRequest struct {
+	// ExpiresAt At least 5 minutes and at most 5 years ahead.
+	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
+
+	// Role Role in a group.
+	Role *GroupRole `json:"role,omitempty"`
 }
 
 // ReactionCount defines model for ReactionCount.
@@ -2592,6 +2659,14 @@ type UpdateChannelRequest struct {
 	Topic           *string                   `json:"topic,omitempty"`
 }
 
+// UpdateGroupRequest Absent members stay as they are.
+type UpdateGroupRequest struct {
+	Description *string `json:"description,omitempty"`
+	Handle      *string `json:"handle,omitempty"`
+	Mentionable *bool   `json:"mentionable,omitempty"`
+	Name        *string `json:"name,omitempty"`
+}
+
 // UpdateInstanceSettingsRequest Flat map of key to value; null restores the default.
 type UpdateInstanceSettingsRequest map[string]interface{}
 
@@ -2673,6 +2748,9 @@ type FlowID = ids.ID
 
 // GrantID defines model for GrantID.
 type GrantID = ids.ID
+
+// GroupID defines model for GroupID.
+type GroupID = ids.ID
 
 // Handle defines model for Handle.
 type Handle = string
@@ -2844,6 +2922,27 @@ type ListGroupsParams struct {
 	// Kind Only those with this `kind`.
 	Kind *GroupKind `form:"kind,omitempty" json:"kind,omitempty"`
 
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteGroupParams defines parameters for DeleteGroup.
+type DeleteGroupParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// UpdateGroupParams defines parameters for UpdateGroup.
+type UpdateGroupParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// ListGroupMembersParams defines parameters for ListGroupMembers.
+type ListGroupMembersParams struct {
 	// Limit Most items of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -3058,6 +3157,15 @@ type CreateThreadJSONRequestBody = CreateThreadRequest
 // CreateGrantJSONRequestBody defines body for CreateGrant for application/json ContentType.
 type CreateGrantJSONRequestBody = CreateGrantRequest
 
+// CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
+type CreateGroupJSONRequestBody = CreateGroupRequest
+
+// UpdateGroupJSONRequestBody defines body for UpdateGroup for application/json ContentType.
+type UpdateGroupJSONRequestBody = UpdateGroupRequest
+
+// PutGroupMemberJSONRequestBody defines body for PutGroupMember for application/json ContentType.
+type PutGroupMemberJSONRequestBody = PutGroupMemberRequest
+
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
 
@@ -3204,6 +3312,27 @@ type ServerInterface interface {
 	// ListGroups List groups
 	// (GET /groups)
 	ListGroups(w http.ResponseWriter, r *http.Request, params ListGroupsParams)
+	// CreateGroup Create a group
+	// (POST /groups)
+	CreateGroup(w http.ResponseWriter, r *http.Request)
+	// DeleteGroup Delete a group
+	// (DELETE /groups/{group_id})
+	DeleteGroup(w http.ResponseWriter, r *http.Request, groupID GroupID, params DeleteGroupParams)
+	// GetGroup Get a group
+	// (GET /groups/{group_id})
+	GetGroup(w http.ResponseWriter, r *http.Request, groupID GroupID)
+	// UpdateGroup Change a group
+	// (PATCH /groups/{group_id})
+	UpdateGroup(w http.ResponseWriter, r *http.Request, groupID GroupID, params UpdateGroupParams)
+	// ListGroupMembers List the members of a group
+	// (GET /groups/{group_id}/members)
+	ListGroupMembers(w http.ResponseWriter, r *http.Request, groupID GroupID, params ListGroupMembersParams)
+	// RemoveGroupMember Remove a member from a group
+	// (DELETE /groups/{group_id}/members/{principal_id})
+	RemoveGroupMember(w http.ResponseWriter, r *http.Request, groupID GroupID, principalID PrincipalID)
+	// PutGroupMember Add a member or change a membership
+	// (PUT /groups/{group_id}/members/{principal_id})
+	PutGroupMember(w http.ResponseWriter, r *http.Request, groupID GroupID, principalID PrincipalID)
 	// GetPrincipalByHandle Find a member by handle
 	// (GET /handles/{handle})
 	GetPrincipalByHandle(w http.ResponseWriter, r *http.Request, handle Handle)
@@ -4533,6 +4662,279 @@ func (siw *ServerInterfaceWrapper) ListGroups(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListGroups(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateGroup operation middleware
+func (siw *ServerInterfaceWrapper) CreateGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteGroup operation middleware
+func (siw *ServerInterfaceWrapper) DeleteGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteGroupParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteGroup(w, r, groupID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetGroup operation middleware
+func (siw *ServerInterfaceWrapper) GetGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetGroup(w, r, groupID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateGroup operation middleware
+func (siw *ServerInterfaceWrapper) UpdateGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateGroupParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateGroup(w, r, groupID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListGroupMembers operation middleware
+func (siw *ServerInterfaceWrapper) ListGroupMembers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListGroupMembersParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListGroupMembers(w, r, groupID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveGroupMember operation middleware
+func (siw *ServerInterfaceWrapper) RemoveGroupMember(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "principal_id" -------------
+	var principalID PrincipalID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "principal_id", r.PathValue("principal_id"), &principalID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "principal_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveGroupMember(w, r, groupID, principalID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutGroupMember operation middleware
+func (siw *ServerInterfaceWrapper) PutGroupMember(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "group_id" -------------
+	var groupID GroupID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "group_id", r.PathValue("group_id"), &groupID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "group_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "principal_id" -------------
+	var principalID PrincipalID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "principal_id", r.PathValue("principal_id"), &principalID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "principal_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutGroupMember(w, r, groupID, principalID)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -6418,6 +6820,13 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/grants/{grant_id}", wrapper.RevokeGrant)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/grants/{grant_id}", wrapper.GetGrant)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/groups", wrapper.ListGroups)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/groups", wrapper.CreateGroup)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/groups/{group_id}", wrapper.DeleteGroup)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/groups/{group_id}", wrapper.GetGroup)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/groups/{group_id}", wrapper.UpdateGroup)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/groups/{group_id}/members", wrapper.ListGroupMembers)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/groups/{group_id}/members/{principal_id}", wrapper.RemoveGroupMember)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/groups/{group_id}/members/{principal_id}", wrapper.PutGroupMember)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/handles/{handle}", wrapper.GetPrincipalByHandle)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance", wrapper.GetInstance)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance/settings", wrapper.GetInstanceSettings)
@@ -7257,6 +7666,193 @@ func (response ListGroups200JSONResponse) VisitListGroupsResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateGroupRequestObject struct {
+	Body *CreateGroupJSONRequestBody
+}
+
+type CreateGroupResponseObject interface {
+	VisitCreateGroupResponse(w http.ResponseWriter) error
+}
+
+type CreateGroup201ResponseHeaders struct {
+	ETag string
+}
+
+type CreateGroup201JSONResponse struct {
+	Body    Group
+	Headers CreateGroup201ResponseHeaders
+}
+
+func (response CreateGroup201JSONResponse) VisitCreateGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteGroupRequestObject struct {
+	GroupID GroupID `json:"group_id"`
+	Params  DeleteGroupParams
+}
+
+type DeleteGroupResponseObject interface {
+	VisitDeleteGroupResponse(w http.ResponseWriter) error
+}
+
+type DeleteGroup204Response struct {
+}
+
+func (response DeleteGroup204Response) VisitDeleteGroupResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type GetGroupRequestObject struct {
+	GroupID GroupID `json:"group_id"`
+}
+
+type GetGroupResponseObject interface {
+	VisitGetGroupResponse(w http.ResponseWriter) error
+}
+
+type GetGroup200ResponseHeaders struct {
+	ETag string
+}
+
+type GetGroup200JSONResponse struct {
+	Body    GroupDetail
+	Headers GetGroup200ResponseHeaders
+}
+
+func (response GetGroup200JSONResponse) VisitGetGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateGroupRequestObject struct {
+	GroupID GroupID `json:"group_id"`
+	Params  UpdateGroupParams
+	Body    *UpdateGroupJSONRequestBody
+}
+
+type UpdateGroupResponseObject interface {
+	VisitUpdateGroupResponse(w http.ResponseWriter) error
+}
+
+type UpdateGroup200ResponseHeaders struct {
+	ETag string
+}
+
+type UpdateGroup200JSONResponse struct {
+	Body    Group
+	Headers UpdateGroup200ResponseHeaders
+}
+
+func (response UpdateGroup200JSONResponse) VisitUpdateGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListGroupMembersRequestObject struct {
+	GroupID GroupID `json:"group_id"`
+	Params  ListGroupMembersParams
+}
+
+type ListGroupMembersResponseObject interface {
+	VisitListGroupMembersResponse(w http.ResponseWriter) error
+}
+
+type ListGroupMembers200JSONResponse GroupMemberList
+
+func (response ListGroupMembers200JSONResponse) VisitListGroupMembersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveGroupMemberRequestObject struct {
+	GroupID     GroupID     `json:"group_id"`
+	PrincipalID PrincipalID `json:"principal_id"`
+}
+
+type RemoveGroupMemberResponseObject interface {
+	VisitRemoveGroupMemberResponse(w http.ResponseWriter) error
+}
+
+type RemoveGroupMember204Response struct {
+}
+
+func (response RemoveGroupMember204Response) VisitRemoveGroupMemberResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutGroupMemberRequestObject struct {
+	GroupID     GroupID     `json:"group_id"`
+	PrincipalID PrincipalID `json:"principal_id"`
+	Body        *PutGroupMemberJSONRequestBody
+}
+
+type PutGroupMemberResponseObject interface {
+	VisitPutGroupMemberResponse(w http.ResponseWriter) error
+}
+
+type PutGroupMember200JSONResponse GroupMember
+
+func (response PutGroupMember200JSONResponse) VisitPutGroupMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutGroupMember201JSONResponse GroupMember
+
+func (response PutGroupMember201JSONResponse) VisitPutGroupMemberResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -8598,6 +9194,27 @@ type StrictServerInterface interface {
 	// ListGroups List groups
 	// (GET /groups)
 	ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error)
+	// CreateGroup Create a group
+	// (POST /groups)
+	CreateGroup(ctx context.Context, request CreateGroupRequestObject) (CreateGroupResponseObject, error)
+	// DeleteGroup Delete a group
+	// (DELETE /groups/{group_id})
+	DeleteGroup(ctx context.Context, request DeleteGroupRequestObject) (DeleteGroupResponseObject, error)
+	// GetGroup Get a group
+	// (GET /groups/{group_id})
+	GetGroup(ctx context.Context, request GetGroupRequestObject) (GetGroupResponseObject, error)
+	// UpdateGroup Change a group
+	// (PATCH /groups/{group_id})
+	UpdateGroup(ctx context.Context, request UpdateGroupRequestObject) (UpdateGroupResponseObject, error)
+	// ListGroupMembers List the members of a group
+	// (GET /groups/{group_id}/members)
+	ListGroupMembers(ctx context.Context, request ListGroupMembersRequestObject) (ListGroupMembersResponseObject, error)
+	// RemoveGroupMember Remove a member from a group
+	// (DELETE /groups/{group_id}/members/{principal_id})
+	RemoveGroupMember(ctx context.Context, request RemoveGroupMemberRequestObject) (RemoveGroupMemberResponseObject, error)
+	// PutGroupMember Add a member or change a membership
+	// (PUT /groups/{group_id}/members/{principal_id})
+	PutGroupMember(ctx context.Context, request PutGroupMemberRequestObject) (PutGroupMemberResponseObject, error)
 	// GetPrincipalByHandle Find a member by handle
 	// (GET /handles/{handle})
 	GetPrincipalByHandle(ctx context.Context, request GetPrincipalByHandleRequestObject) (GetPrincipalByHandleResponseObject, error)
@@ -9762,6 +10379,240 @@ func (sh *strictHandler) ListGroups(w http.ResponseWriter, r *http.Request, para
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListGroupsResponseObject); ok {
 		if err := validResponse.VisitListGroupsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateGroup operation middleware
+func (sh *strictHandler) CreateGroup(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "createGroup"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request CreateGroupRequestObject
+
+	var body CreateGroupJSONRequestBody
+	if err := decodeBody(r, "createGroup", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateGroup(ctx, request.(CreateGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateGroupResponseObject); ok {
+		if err := validResponse.VisitCreateGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteGroup operation middleware
+func (sh *strictHandler) DeleteGroup(w http.ResponseWriter, r *http.Request, groupID GroupID, params DeleteGroupParams) {
+	if err := checkParams(r, "deleteGroup"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request DeleteGroupRequestObject
+
+	request.GroupID = groupID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteGroup(ctx, request.(DeleteGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteGroupResponseObject); ok {
+		if err := validResponse.VisitDeleteGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetGroup operation middleware
+func (sh *strictHandler) GetGroup(w http.ResponseWriter, r *http.Request, groupID GroupID) {
+	if err := checkParams(r, "getGroup"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request GetGroupRequestObject
+
+	request.GroupID = groupID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetGroup(ctx, request.(GetGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetGroupResponseObject); ok {
+		if err := validResponse.VisitGetGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateGroup operation middleware
+func (sh *strictHandler) UpdateGroup(w http.ResponseWriter, r *http.Request, groupID GroupID, params UpdateGroupParams) {
+	if err := checkParams(r, "updateGroup"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UpdateGroupRequestObject
+
+	request.GroupID = groupID
+	request.Params = params
+
+	var body UpdateGroupJSONRequestBody
+	if err := decodeBody(r, "updateGroup", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateGroup(ctx, request.(UpdateGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateGroupResponseObject); ok {
+		if err := validResponse.VisitUpdateGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListGroupMembers operation middleware
+func (sh *strictHandler) ListGroupMembers(w http.ResponseWriter, r *http.Request, groupID GroupID, params ListGroupMembersParams) {
+	if err := checkParams(r, "listGroupMembers"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListGroupMembersRequestObject
+
+	request.GroupID = groupID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListGroupMembers(ctx, request.(ListGroupMembersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListGroupMembers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListGroupMembersResponseObject); ok {
+		if err := validResponse.VisitListGroupMembersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveGroupMember operation middleware
+func (sh *strictHandler) RemoveGroupMember(w http.ResponseWriter, r *http.Request, groupID GroupID, principalID PrincipalID) {
+	if err := checkParams(r, "removeGroupMember"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RemoveGroupMemberRequestObject
+
+	request.GroupID = groupID
+	request.PrincipalID = principalID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveGroupMember(ctx, request.(RemoveGroupMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveGroupMember")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemoveGroupMemberResponseObject); ok {
+		if err := validResponse.VisitRemoveGroupMemberResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutGroupMember operation middleware
+func (sh *strictHandler) PutGroupMember(w http.ResponseWriter, r *http.Request, groupID GroupID, principalID PrincipalID) {
+	if err := checkParams(r, "putGroupMember"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request PutGroupMemberRequestObject
+
+	request.GroupID = groupID
+	request.PrincipalID = principalID
+
+	var body PutGroupMemberJSONRequestBody
+	if err := decodeBody(r, "putGroupMember", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PutGroupMember(ctx, request.(PutGroupMemberRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutGroupMember")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PutGroupMemberResponseObject); ok {
+		if err := validResponse.VisitPutGroupMemberResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

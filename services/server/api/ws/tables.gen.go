@@ -36,6 +36,7 @@ const (
 // Event types.
 const (
 	EventAccessChanged          = "access.changed"
+	EventAccessExpiring         = "access.expiring"
 	EventAgentConfigChanged     = "agent.config_changed"
 	EventAgentFollowup          = "agent.followup"
 	EventAgentInvocation        = "agent.invocation"
@@ -95,6 +96,7 @@ var serverOps = map[string]payload{
 // events says the same of the data of events.
 var events = map[string]payload{
 	EventAccessChanged:          {schema: "AccessChangedData", make: func() any { return new(AccessChangedData) }},
+	EventAccessExpiring:         {schema: "AccessExpiringData", make: func() any { return new(AccessExpiringData) }},
 	EventAgentConfigChanged:     {schema: "AgentConfigChangedData", make: func() any { return new(AgentConfigChangedData) }},
 	EventAgentFollowup:          {schema: "AgentFollowupData", make: func() any { return new(AgentFollowupData) }},
 	EventAgentInvocation:        {schema: "AgentInvocationData", make: func() any { return new(AgentInvocationData) }},

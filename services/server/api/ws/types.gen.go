@@ -119,6 +119,11 @@ type AccessChangedData struct {
 	ValidUntil *jsontype.Time `json:"valid_until,omitempty"`
 }
 
+// AccessExpiringData Rights or memberships will end soon. The receiver holds them, or gave them and may renew them.
+type AccessExpiringData struct {
+	Items []ExpiringAccess `json:"items"`
+}
+
 // Ack Everything up to this position is safe with the adapter and is not sent again.
 type Ack struct {
 	Seq int64 `json:"seq"`
@@ -233,6 +238,24 @@ type ErrorFrame struct {
 	Op           string                      `json:"op"`
 	Reason       *string                     `json:"reason,omitempty"`
 	RetryAfterMs *int64                      `json:"retry_after_ms,omitempty"`
+}
+
+// ExpiringAccess A grant, or a membership of a group.
+type ExpiringAccess struct {
+	ExpiresAt jsontype.Time `json:"expires_at"`
+	GrantID   *ids.ID       `json:"grant_id,omitempty"`
+
+	// GroupID The group a membership ends in.
+	GroupID *ids.ID `json:"group_id,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level *externalRef0.Level `json:"level,omitempty"`
+
+	// PrincipalID The member whose membership ends.
+	PrincipalID *ids.ID `json:"principal_id,omitempty"`
+
+	// Target A thing rights are given on.
+	Target *externalRef0.Target `json:"target,omitempty"`
 }
 
 // Focus What the client shows. Selects ephemeral events and is never told to others.

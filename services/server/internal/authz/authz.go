@@ -109,12 +109,6 @@ type Grants interface {
 	RevokeAll(ctx context.Context, principal ids.ID) error
 }
 
-// Groups answers about groups for mentions and the directory.
-type Groups interface {
-	// HandleTaken reports whether a group has the handle.
-	HandleTaken(ctx context.Context, handle string) (bool, error)
-}
-
 // Affected lets a use case name, inside a unit that declares a change of rights, principals
 // whose rights it is about to change and that the declaration could not know, for example
 // the next operator. It must be called before the rows are written.

@@ -25,6 +25,7 @@ const (
 	onAgent
 	// onTarget is the place of a change of rights: channel, space or instance.
 	onTarget
+	onGroup
 )
 
 type receiveRule struct {
@@ -37,8 +38,9 @@ type receiveRule struct {
 var receiveRules = map[string]receiveRule{
 	"instance.updated":         {"instance.read", onInstance},
 	"grant.changed":            {"grant.read", onTarget},
-	"group.changed":            {"group.read", onInstance},
+	"group.changed":            {"group.read", onGroup},
 	"access.changed":           {"self.read", onSelf},
+	"access.expiring":          {"self.read", onSelf},
 	"user.updated":             {"user.read", onPrincipal},
 	"session.revoked":          {"session.list", onSelf},
 	"space.created":            {"space.read", onSpace},
@@ -99,6 +101,8 @@ func resourceOf(on subject, e eventlog.Record) authorize.Resource {
 		return authorize.Resource{Kind: authorize.ResourcePrincipal, ID: e.Resource.ID, OwnerID: e.Resource.ID}
 	case onAgent:
 		return authorize.Resource{Kind: authorize.ResourceAgent, ID: e.Resource.ID, OwnerID: e.Resource.ID}
+	case onGroup:
+		return authorize.Resource{Kind: authorize.ResourceGroup, ID: e.Resource.ID}
 	case onTarget:
 		switch {
 		case !e.Place.ChannelID.IsZero():

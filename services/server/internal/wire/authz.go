@@ -25,6 +25,6 @@ func (p *process) buildAuthz(context.Context) error {
 		Barrier: p.db.Barrier(), Events: p.sync.appender, Audit: p.audit.recorder, Log: p.log,
 	})
 	p.authz = &authzModule{service: service, http: authzhttp.Handlers{Authz: service}}
-	authzjobs.Register(p.jobs, service.ExpirySweep(), p.config.Modules.Authz.ExpiryInterval)
+	authzjobs.Register(p.jobs, service, p.config.Modules.Authz.ExpiryInterval)
 	return nil
 }

@@ -108,6 +108,7 @@ var pending = map[string]string{
 	"operation createGrant i1_violation":        "there are no personal agents",
 	"operation enableAgent i1_violation":        "there are no personal agents",
 	"operation enableUser i1_violation":         "there are no personal agents",
+	"operation putGroupMember i1_violation":     "there are no personal agents",
 	"operation revokeGrant i1_violation":        "there are no personal agents",
 	"operation setChannelOperator i1_violation": "there are no personal agents",
 	"operation updateChannel i1_violation":      "there are no personal agents",

@@ -235,7 +235,7 @@ func TestJobsEndWhatNobodyEnds(t *testing.T) {
 	s.Clock.Advance(25 * 60 * minute)
 	due(t, s, "runs.queued_expiry")
 	harness.Eventually(t, "the run expires", func() bool { return w.state(t, waiting) == "failed" })
-	for _, kind := range []string{"audit.chain_verify", "authz.expiry_sweep", "identity.auth_cleanup", "runs.stall_check", "sync.idempotency_cleanup", "sync.partition_maintenance"} {
+	for _, kind := range []string{"audit.chain_verify", "authz.expiry_reminder", "authz.expiry_sweep", "identity.auth_cleanup", "runs.stall_check", "sync.idempotency_cleanup", "sync.partition_maintenance"} {
 		harness.Eventually(t, kind+" has run", func() bool { return s.JobRuns(kind) > 0 })
 	}
 }

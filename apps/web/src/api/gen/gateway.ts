@@ -37,6 +37,7 @@ export interface ServerOps {
 /** What `data` holds for each durable event type. */
 export interface DurableEvents {
   'access.changed': Schemas['AccessChangedData'];
+  'access.expiring': Schemas['AccessExpiringData'];
   'agent.config_changed': Schemas['AgentConfigChangedData'];
   'agent.followup': Schemas['AgentFollowupData'];
   'agent.invocation': Schemas['AgentInvocationData'];

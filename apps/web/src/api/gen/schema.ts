@@ -494,8 +494,84 @@ export interface paths {
          */
         get: operations["listGroups"];
         put?: never;
+        /**
+         * Create a group
+         * @description A group with `claim` gets its members from an identity provider at their logins; no other way adds or removes them. Reasons of `conflict`: `handle_taken`, `claim_taken`, `limit_reached`.
+         */
+        post: operations["createGroup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/groups/{group_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a group
+         * @description Guests see their own groups only.
+         */
+        get: operations["getGroup"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a group
+         * @description Its memberships and grants go with it. Deleting a group that carries a strong grant needs a recent step-up. Reason of `conflict`: `system_group`.
+         */
+        delete: operations["deleteGroup"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a group
+         * @description The handle of the group of all members cannot change. Reasons of `conflict`: `handle_taken`, `system_group`.
+         */
+        patch: operations["updateGroup"];
+        trace?: never;
+    };
+    "/groups/{group_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of a group
+         * @description Members whose time is over are left out. The group of all members is computed and lists every active person who is no guest.
+         */
+        get: operations["listGroupMembers"];
+        put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/groups/{group_id}/members/{principal_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add a member or change a membership
+         * @description Owners and the managers of the group may. The request replaces the whole membership: an absent `role` is `member`, an absent `expires_at` means no end. A group that carries a strong grant needs a recent step-up. Reasons of `conflict`: `managed_by_claims`, `system_group`, `limit_reached`.
+         */
+        put: operations["putGroupMember"];
+        post?: never;
+        /**
+         * Remove a member from a group
+         * @description Owners and the managers of the group may, and everybody may leave a group. Reasons of `conflict`: `managed_by_claims`, `system_group`.
+         */
+        delete: operations["removeGroupMember"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1319,6 +1395,10 @@ export interface components {
              */
             valid_until?: string;
         };
+        /** @description Rights or memberships will end soon. The receiver holds them, or gave them and may renew them. */
+        AccessExpiringData: {
+            items: components["schemas"]["ExpiringAccess"][];
+        };
         AccessHint: {
             capabilities: components["schemas"]["Capability"][];
             level: components["schemas"]["Level"] | null;
@@ -1769,6 +1849,14 @@ export interface components {
             subject: components["schemas"]["SubjectInput"];
             target: components["schemas"]["TargetInput"];
         };
+        CreateGroupRequest: {
+            claim?: components["schemas"]["GroupClaimInput"];
+            description?: string;
+            handle: string;
+            /** @default true */
+            mentionable: boolean;
+            name: string;
+        };
         CreateMessageRequest: {
             /**
              * Format: uuid
@@ -2079,6 +2167,25 @@ export interface components {
             /** Format: uuid */
             thread_id?: string;
         };
+        /** @description A grant, or a membership of a group. */
+        ExpiringAccess: {
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            grant_id?: string;
+            /**
+             * Format: uuid
+             * @description The group a membership ends in.
+             */
+            group_id?: string;
+            level?: components["schemas"]["Level"];
+            /**
+             * Format: uuid
+             * @description The member whose membership ends.
+             */
+            principal_id?: string;
+            target?: components["schemas"]["Target"];
+        };
         FinishRunRequest: {
             append?: components["schemas"]["RunAppend"][];
             /**
@@ -2234,6 +2341,19 @@ export interface components {
             provider_id: string;
             value: string;
         };
+        GroupClaimInput: {
+            /** Format: uuid */
+            provider_id: string;
+            /** @description The group as the identity provider names it. */
+            value: string;
+        };
+        /** @description As Group, with how much depends on it. */
+        GroupDetail: components["schemas"]["Group"] & {
+            /** @description Grants the group holds. */
+            grants_count: number;
+            /** @description Members whose time is not over. */
+            member_count: number;
+        };
         /** @enum {string} */
         GroupKind: "manual" | "claim" | "everyone";
         /** @description A page of a list. */
@@ -2248,6 +2368,13 @@ export interface components {
             /** Format: uuid */
             principal_id: string;
             role: components["schemas"]["GroupRole"];
+            source?: components["schemas"]["MembershipSource"];
+        };
+        /** @description A page of a list. */
+        GroupMemberList: {
+            items: components["schemas"]["GroupMember"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
         };
         /**
          * @description Role in a group.
@@ -2504,6 +2631,11 @@ export interface components {
             /** Format: int64 */
             from_thread_seq: number;
         };
+        /**
+         * @description Whether somebody added the member or an identity provider names the group.
+         * @enum {string}
+         */
+        MembershipSource: "manual" | "claim";
         Mention: {
             /** Format: uuid */
             id: string | null;
@@ -2777,6 +2909,14 @@ export interface components {
             channel_id: string;
             detail_code?: string;
             ready: boolean;
+        };
+        PutGroupMemberRequest: {
+            /**
+             * Format: date-time
+             * @description At least 5 minutes and at most 5 years ahead.
+             */
+            expires_at?: string;
+            role?: components["schemas"]["GroupRole"];
         };
         ReactionCount: {
             count: number;
@@ -3724,6 +3864,13 @@ export interface components {
             slow_mode_seconds?: number;
             topic?: string;
         };
+        /** @description Absent members stay as they are. */
+        UpdateGroupRequest: {
+            description?: string;
+            handle?: string;
+            mentionable?: boolean;
+            name?: string;
+        };
         /** @description Flat map of key to value; null restores the default. */
         UpdateInstanceSettingsRequest: {
             [key: string]: unknown;
@@ -3829,6 +3976,8 @@ export interface components {
         FlowID: string;
         /** @description Identifier of the grant. */
         GrantID: string;
+        /** @description Identifier of the group. */
+        GroupID: string;
         /** @description The name a member is mentioned by, without the sign before it. */
         Handle: string;
         /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
@@ -4774,6 +4923,219 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["GroupList"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateGroupRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getGroup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupDetail"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteGroup: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    updateGroup: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateGroupRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listGroupMembers: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupMemberList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    putGroupMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+                /** @description Identifier of the member. */
+                principal_id: components["parameters"]["PrincipalID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutGroupMemberRequest"];
+            };
+        };
+        responses: {
+            /** @description Changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupMember"];
+                };
+            };
+            /** @description Added. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupMember"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeGroupMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the group. */
+                group_id: components["parameters"]["GroupID"];
+                /** @description Identifier of the member. */
+                principal_id: components["parameters"]["PrincipalID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

@@ -127,7 +127,7 @@ func (s *Service) Affect(ctx context.Context, principals ...ids.ID) error {
 		return nil
 	}
 	at := s.now(ctx)
-	if change.action == string(authorize.ActionGrantExpire) {
+	if ends(change.action) {
 		at = time.Time{} // What has ended counts as held before, or nobody would hear of its end.
 	}
 	entries, err := s.readAt(ctx, fresh, at)
@@ -136,6 +136,11 @@ func (s *Service) Affect(ctx context.Context, principals ...ids.ID) error {
 	}
 	maps.Copy(change.before, entries)
 	return nil
+}
+
+// ends reports whether the action removes what has ended by itself.
+func ends(action string) bool {
+	return action == string(authorize.ActionGrantExpire) || action == string(authorize.ActionGroupMemberExpire)
 }
 
 func changing(ctx context.Context) (*rightsChange, error) {
@@ -180,7 +185,7 @@ func (s *Service) RightsCheck(ctx context.Context, _ txn.RightsChange) error {
 		}); err != nil {
 			return err
 		}
-		if !diff.Empty() {
+		if diff.Flags || diff.Size() > 0 {
 			published.Principals = append(published.Principals, principalChange(id, diff))
 		}
 	}

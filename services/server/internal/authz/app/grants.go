@@ -66,6 +66,7 @@ func (s *Service) CreateGrant(ctx context.Context, in NewGrant) (GrantRow, int64
 			return err
 		}
 		g.ID, g.CreatedAt, g.CreatedBy = ids.NewAt(s.now(ctx)), s.now(ctx), actor.From(ctx).ID
+		g.ReminderStage = domain.ReminderStage(s.cfg.ReminderBefore, s.now(ctx), g.ExpiresAt)
 		if err := s.put(ctx, g, replaced); err != nil {
 			return err
 		}

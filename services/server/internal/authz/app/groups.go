@@ -6,18 +6,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/OWNER/bothy/services/server/internal/authz"
-	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
-// The group of all members.
+// The kinds of groups.
 const (
-	groupEveryone  = "everyone"
+	groupManual = "manual"
+	groupClaim  = "claim"
+	// groupEveryone is the group of all members, whose members are computed.
+	groupEveryone = "everyone"
+)
+
+const (
 	everyoneName   = "Everyone"
 	everyoneHandle = "everyone"
 )
@@ -48,13 +54,65 @@ func (s *Service) Groups(ctx context.Context, q GroupQuery) (list []GroupRow, mo
 	}
 	for i := range list {
 		if list[i].Kind == groupEveryone && e.InEveryone() {
-			list[i].MyRole = "member"
+			list[i].MyRole = RoleMember
 		}
 	}
 	if len(list) > q.Limit {
 		return list[:q.Limit], true, nil
 	}
 	return list, false, nil
+}
+
+// GroupDetail is a group with how much depends on it.
+type GroupDetail struct {
+	GroupRow
+	GroupCounts
+}
+
+// Group reads one, with the caller's role.
+func (s *Service) Group(ctx context.Context, id ids.ID) (GroupDetail, error) {
+	var out GroupDetail
+	err := s.units.View(ctx, func(ctx context.Context) error {
+		g, err := s.readGroup(ctx, id)
+		if err != nil {
+			return err
+		}
+		out.GroupRow = g
+		if out.GroupCounts, err = s.store.GroupCounts(ctx, id, s.now(ctx)); err != nil {
+			return fmt.Errorf("count the members of a group: %w", err)
+		}
+		caller := actor.From(ctx).ID
+		if g.Kind != groupEveryone {
+			out.MyRole, err = s.store.RoleIn(ctx, id, caller, s.now(ctx))
+			return err
+		}
+		everyone, err := s.everyone(ctx)
+		if err != nil {
+			return err
+		}
+		out.Members = len(everyone)
+		if slices.Contains(everyone, caller) {
+			out.MyRole = RoleMember
+		}
+		return nil
+	})
+	return out, err
+}
+
+// readGroup reads a group that the caller may see; one that is missing and one that is hidden
+// are not found alike.
+func (s *Service) readGroup(ctx context.Context, id ids.ID) (GroupRow, error) {
+	g, err := s.store.Group(ctx, id)
+	if err != nil && !errors.Is(err, ErrNoRow) {
+		return GroupRow{}, fmt.Errorf("read a group: %w", err)
+	}
+	if denied := s.Authorize(ctx, authorize.ActionGroupRead, authorize.Resource{Kind: authorize.ResourceGroup, ID: id}); denied != nil {
+		return GroupRow{}, denied
+	}
+	if err != nil {
+		return GroupRow{}, errs.NotFound()
+	}
+	return g, nil
 }
 
 // HandleTaken implements authz.Groups.
@@ -79,66 +137,11 @@ func (s *Service) CreateEveryone(ctx context.Context) (ids.ID, error) {
 	if err := s.store.InsertGroup(ctx, g); err != nil {
 		return ids.ID{}, fmt.Errorf("make the group of all members: %w", err)
 	}
-	return g.ID, s.events.Append(ctx, eventlog.Event{
-		Type: EventGroupChanged, Resource: eventlog.Resource{Type: "group", ID: g.ID},
-		Payload: groupChangedPayload{Change: "created", Group: groupPayloadOf(g)},
+	return g.ID, s.tellGroup(ctx, groupChangedPayload{Change: "created", Group: groupPayloadOf(g)})
+}
+
+func (s *Service) tellGroup(ctx context.Context, p groupChangedPayload) error {
+	return s.events.Append(ctx, eventlog.Event{
+		Type: EventGroupChanged, Resource: eventlog.Resource{Type: "group", ID: p.Group.ID}, Payload: p,
 	})
-}
-
-// GrantEveryone implements authz.Grants.
-func (s *Service) GrantEveryone(ctx context.Context, t authz.Target, level authorize.Level, capabilities []authorize.Capability) error {
-	g, err := s.store.Everyone(ctx)
-	if err != nil {
-		return fmt.Errorf("read the group of all members: %w", err)
-	}
-	return s.give(ctx, SubjectGroup, g.ID, t, level, capabilities)
-}
-
-// GrantPrincipal implements authz.Grants.
-func (s *Service) GrantPrincipal(ctx context.Context, principal ids.ID, t authz.Target, level authorize.Level, capabilities []authorize.Capability) error {
-	return s.give(ctx, SubjectPrincipal, principal, t, level, capabilities)
-}
-
-// give puts a grant for another module; what the subject had on the target before is
-// replaced.
-func (s *Service) give(ctx context.Context, kind string, subject ids.ID, t authz.Target, level authorize.Level, capabilities []authorize.Capability) error {
-	now := s.now(ctx)
-	g := GrantRow{ID: ids.NewAt(now), SubjectKind: kind, SubjectID: subject, CreatedAt: now, CreatedBy: actor.From(ctx).ID}
-	g.Target = domain.Target{Kind: domain.TargetKind(t.Kind), ID: t.ID}
-	g.Level = levelOf(level)
-	for _, c := range capabilities {
-		g.Caps |= capOf(c)
-	}
-	if g.Level == domain.None {
-		return fmt.Errorf("authz: a grant without a level on %s", t.Kind)
-	}
-	if err := s.affectSubject(ctx, kind, subject); err != nil {
-		return err
-	}
-	var replaced *GrantRow
-	switch old, err := s.store.GrantOf(ctx, kind, subject, g.Target); {
-	case err == nil:
-		replaced = &old
-	case !errors.Is(err, ErrNoRow):
-		return err
-	}
-	return s.put(ctx, g, replaced)
-}
-
-// RevokeAll implements authz.Grants.
-func (s *Service) RevokeAll(ctx context.Context, principal ids.ID) error {
-	if err := s.Affect(ctx, principal); err != nil {
-		return err
-	}
-	removed, err := s.store.DeleteGrantsOf(ctx, principal)
-	if err != nil {
-		return fmt.Errorf("delete the grants of a principal: %w", err)
-	}
-	for _, g := range removed {
-		payload := grantChangedPayload{Change: "revoked", Grant: grantPayloadOf(g)}
-		if err := s.tell(ctx, authorize.ActionGrantRevoke, g, payload, grantDetails(g)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -133,7 +133,8 @@ func visible(q *request, e *domain.Entry, held domain.Held, own bool) bool {
 		// Without an ID it is one that is to be made.
 		return own || e.Owner || q.shared || q.r.ID.IsZero() || q.p.kind == domain.TargetChannel && held.Visible()
 	case authorize.ResourceGroup:
-		return own || !e.Guest
+		// Without an ID it is one that is to be made.
+		return own || !e.Guest || e.InGroup(q.r.ID) || q.r.ID.IsZero()
 	case authorize.ResourceGrant:
 		return own || e.Owner || held.Visible() && anyOf(q.spec.AnyOf, held)
 	case authorize.ResourceTarget:

@@ -195,7 +195,7 @@ func compile(principals []ids.ID, people []authz.Principal, rows HeldRows, now t
 		if p.InEveryone() {
 			grants = append(grants[:len(grants):len(grants)], rows.Everyone...)
 		}
-		out[id] = domain.Compile(p, rows.Version, grants, now)
+		out[id] = domain.Compile(p, rows.Version, grants, now, rows.Groups[id]...)
 	}
 	return out
 }

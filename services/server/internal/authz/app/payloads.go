@@ -16,6 +16,8 @@ const (
 	EventAccessChanged = "access.changed"
 	EventGrantChanged  = "grant.changed"
 	EventGroupChanged  = "group.changed"
+	// EventAccessExpiring reminds of a right or membership that will end.
+	EventAccessExpiring = "access.expiring"
 )
 
 // maxListed is the most lines an access.changed carries; beyond it the receiver reads anew.
@@ -68,6 +70,7 @@ type accessChangedPayload struct {
 	Changed           []accessLine    `json:"changed,omitempty"`
 	Lost              []targetPayload `json:"lost,omitempty"`
 	Owner             *bool           `json:"owner,omitempty"`
+	Groups            *[]ids.ID       `json:"groups,omitempty"`
 	ValidUntil        *stamp          `json:"valid_until,omitempty"`
 	Full              bool            `json:"full,omitempty"`
 }
@@ -77,9 +80,12 @@ func accessChangedOf(version int64, cause string, c domain.Change, before, after
 	if before.Owner != after.Owner {
 		p.Owner = &after.Owner
 	}
-	if c.Flags || c.Size() > maxListed {
+	if c.Flags || c.Size() > maxListed || len(c.Groups) > maxListed {
 		p.Full = true
 		return p
+	}
+	if c.Groups != nil {
+		p.Groups = &c.Groups
 	}
 	p.Gained, p.Changed = linesOf(c.Gained), linesOf(c.Changed)
 	for _, t := range c.Lost {
@@ -118,6 +124,9 @@ func parseAccessChanged(raw json.RawMessage) (version int64, told *domain.Change
 		return p.PermissionVersion, nil, validUntil, nil
 	}
 	c := &domain.Change{}
+	if p.Groups != nil {
+		c.Groups = append([]ids.ID{}, *p.Groups...)
+	}
 	for _, l := range p.Gained {
 		c.Gained = append(c.Gained, l.held())
 	}
@@ -173,23 +182,62 @@ type grantChangedPayload struct {
 }
 
 type groupPayload struct {
-	ID          ids.ID `json:"id"`
-	Name        string `json:"name"`
-	Handle      string `json:"handle"`
-	Description string `json:"description"`
-	Kind        string `json:"kind"`
-	Mentionable bool   `json:"mentionable"`
-	Version     int64  `json:"version"`
+	ID          ids.ID        `json:"id"`
+	Name        string        `json:"name"`
+	Handle      string        `json:"handle"`
+	Description string        `json:"description"`
+	Kind        string        `json:"kind"`
+	Claim       *claimPayload `json:"claim,omitempty"`
+	Mentionable bool          `json:"mentionable"`
+	Version     int64         `json:"version"`
+}
+
+type claimPayload struct {
+	ProviderID ids.ID `json:"provider_id"`
+	Value      string `json:"value"`
+}
+
+type memberPayload struct {
+	PrincipalID ids.ID `json:"principal_id"`
+	Role        string `json:"role"`
+	Source      string `json:"source"`
+	ExpiresAt   *stamp `json:"expires_at,omitempty"`
+}
+
+func memberPayloadOf(m MemberRow) memberPayload {
+	return memberPayload{PrincipalID: m.PrincipalID, Role: m.Role, Source: m.Source, ExpiresAt: stampOf(m.ExpiresAt)}
 }
 
 type groupChangedPayload struct {
-	Change string       `json:"change"`
-	Group  groupPayload `json:"group"`
+	Change  string          `json:"change"`
+	Group   groupPayload    `json:"group"`
+	Members []memberPayload `json:"members,omitempty"`
+	// Refetch is set when the members do not tell all that has changed.
+	Refetch bool `json:"refetch,omitempty"`
 }
 
 func groupPayloadOf(g GroupRow) groupPayload {
-	return groupPayload{
+	p := groupPayload{
 		ID: g.ID, Name: g.Name, Handle: g.Handle, Description: g.Description, Kind: g.Kind,
 		Mentionable: g.Mentionable, Version: g.Version,
 	}
+	if g.Kind == groupClaim {
+		p.Claim = &claimPayload{ProviderID: g.ProviderID, Value: g.ClaimValue}
+	}
+	return p
+}
+
+// expiringPayload is a grant, or a membership of a group, that will end.
+type expiringPayload struct {
+	GrantID *ids.ID `json:"grant_id,omitempty"`
+	GroupID *ids.ID `json:"group_id,omitempty"`
+	// PrincipalID is the member whose membership ends.
+	PrincipalID *ids.ID        `json:"principal_id,omitempty"`
+	Target      *targetPayload `json:"target,omitempty"`
+	Level       string         `json:"level,omitempty"`
+	ExpiresAt   stamp          `json:"expires_at"`
+}
+
+type accessExpiringPayload struct {
+	Items []expiringPayload `json:"items"`
 }

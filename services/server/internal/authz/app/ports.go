@@ -18,13 +18,27 @@ type Config struct {
 	// MaxGrantsPerTarget bounds the grants on one target, so that "who has access" stays
 	// a list a person can read.
 	MaxGrantsPerTarget int `key:"authz.max_grants_per_target"`
+	// MaxGroups bounds the groups of the instance, MaxGroupMembers the members of one.
+	MaxGroups       int `key:"authz.max_groups"`
+	MaxGroupMembers int `key:"authz.max_group_members"`
+	// ReminderBefore are the times before an end at which those concerned are told, longest
+	// first.
+	ReminderBefore []time.Duration `key:"authz.expiry_reminder_before"`
 	// ExpiryInterval is how often ended grants are removed; they count for nothing before.
 	ExpiryInterval time.Duration `key:"authz.expiry_interval"`
 }
 
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
-	return Config{CacheMaxPrincipals: 20000, MaxGrantsPerTarget: 500, ExpiryInterval: time.Minute}
+	return Config{
+		CacheMaxPrincipals: 20000, MaxGrantsPerTarget: 500, MaxGroups: 1000, MaxGroupMembers: 5000,
+		ReminderBefore: []time.Duration{week, day}, ExpiryInterval: time.Minute,
+	}
 }
 
 // HeldRows are the grants that have come to principals, read in one statement.
@@ -35,6 +49,8 @@ type HeldRows struct {
 	ByPrincipal map[ids.ID][]domain.Counted
 	// Everyone are the grants of the group of all members.
 	Everyone []domain.Counted
+	// Groups are the memberships that have rows, by principal.
+	Groups map[ids.ID][]domain.Membership
 }
 
 // GrantRow is a grant as stored.
@@ -47,6 +63,8 @@ type GrantRow struct {
 	Note      string
 	CreatedBy ids.ID
 	CreatedAt time.Time
+	// ReminderStage is how many of the configured reminders need not be given any more.
+	ReminderStage int
 }
 
 // GroupRow is a group as stored.
@@ -58,15 +76,36 @@ type GroupRow struct {
 	ClaimValue                string
 	Mentionable               bool
 	Version                   int64
+	CreatedBy                 ids.ID
 	CreatedAt                 time.Time
 	// MyRole is the role of the principal the list was asked for; empty for none.
 	MyRole string
+}
+
+// MemberRow is a membership as stored.
+type MemberRow struct {
+	ID, GroupID, PrincipalID ids.ID
+	// Role is member or manager, Source manual or claim.
+	Role, Source string
+	// ExpiresAt is zero for a membership that does not end.
+	ExpiresAt     time.Time
+	ReminderStage int
+	AddedBy       ids.ID
+	CreatedAt     time.Time
+}
+
+// GroupCounts say how much depends on a group.
+type GroupCounts struct {
+	// Members are those whose time is not over.
+	Members, Grants int
 }
 
 // Facts that a store reports for the use cases to put into words.
 var (
 	// ErrGrantExists means that the subject has a grant on the target.
 	ErrGrantExists = errors.New("the subject has a grant on the target")
+	// ErrClaimTaken means that another group has the claim.
+	ErrClaimTaken = errors.New("another group has the claim")
 	// ErrNoRow means that there is no such row.
 	ErrNoRow = errors.New("no such row")
 )
@@ -97,17 +136,49 @@ type Store interface {
 	DeleteGrant(ctx context.Context, id ids.ID) error
 	// DeleteGrantsOf removes all grants of a principal and gives what they were.
 	DeleteGrantsOf(ctx context.Context, principal ids.ID) ([]GrantRow, error)
-	// HasExpired reports whether a grant has ended by the moment.
-	HasExpired(ctx context.Context, now time.Time) (bool, error)
-	// LockExpired takes grants that have ended, by ID, but for those another worker holds.
+	// HasExpired reports whether grants and memberships have ended by the moment.
+	HasExpired(ctx context.Context, now time.Time) (grants, members bool, err error)
+	// LockExpired and LockExpiredMembers take grants and memberships that have ended, by ID,
+	// but for those another worker holds.
 	LockExpired(ctx context.Context, now time.Time, limit int) ([]GrantRow, error)
+	LockExpiredMembers(ctx context.Context, now time.Time, limit int) ([]MemberRow, error)
+	// LockExpiring and LockExpiringMembers take, in the same way, what will end and is due for
+	// a reminder: by one of the moments, of which there are more than its stage.
+	LockExpiring(ctx context.Context, now time.Time, by []time.Time, limit int) ([]GrantRow, error)
+	LockExpiringMembers(ctx context.Context, now time.Time, by []time.Time, limit int) ([]MemberRow, error)
+	// Reminded and MemberReminded note the stage of a grant and a membership.
+	Reminded(ctx context.Context, grant ids.ID, stage int) error
+	MemberReminded(ctx context.Context, membership ids.ID, stage int) error
 
 	// Group reads one; ErrNoRow when there is none.
 	Group(ctx context.Context, id ids.ID) (GroupRow, error)
 	// Everyone reads the group of all members; ErrNoRow before the setup.
 	Everyone(ctx context.Context) (GroupRow, error)
-	// InsertGroup adds one; when the group of all members exists it changes nothing.
+	// GroupsByID reads several; unknown ones are left out.
+	GroupsByID(ctx context.Context, groups []ids.ID) ([]GroupRow, error)
+	// InsertGroup adds one; ErrClaimTaken when another has its claim.
 	InsertGroup(ctx context.Context, g GroupRow) error
+	// UpdateGroup writes name, handle, description, mentionable and version.
+	UpdateGroup(ctx context.Context, g GroupRow, now time.Time) error
+	// DeleteGroup removes one with its grants and memberships, and gives the grants.
+	DeleteGroup(ctx context.Context, id ids.ID) ([]GrantRow, error)
+	CountGroups(ctx context.Context) (int, error)
+	// GroupCounts counts members and grants of a group; GroupIsStrong reports whether one of
+	// the grants is strong.
+	GroupCounts(ctx context.Context, group ids.ID, now time.Time) (GroupCounts, error)
+	GroupIsStrong(ctx context.Context, group ids.ID, now time.Time) (bool, error)
+	// Member reads a membership, also one that has ended; ErrNoRow when there is none.
+	Member(ctx context.Context, group, principal ids.ID) (MemberRow, error)
+	// Members lists memberships that have not ended by principal, behind after.
+	Members(ctx context.Context, group ids.ID, now time.Time, after ids.ID, limit int) ([]MemberRow, error)
+	// PutMember adds a membership or replaces the one of the same pair.
+	PutMember(ctx context.Context, m MemberRow) error
+	// DeleteMember removes one; ErrNoRow when it has gone.
+	DeleteMember(ctx context.Context, id ids.ID) error
+	// ClaimedGroups lists the groups of a provider with one of the values, by ID;
+	// ClaimMembers the memberships that the provider gave a principal.
+	ClaimedGroups(ctx context.Context, provider ids.ID, values []string) ([]GroupRow, error)
+	ClaimMembers(ctx context.Context, principal, provider ids.ID) ([]MemberRow, error)
 	// Groups lists groups by handle behind after. With onlyOf set, only the groups in which
 	// that principal has a row.
 	Groups(ctx context.Context, f GroupFilter) ([]GroupRow, error)

@@ -36,6 +36,7 @@ type Sources struct {
 	Credentials authz.CredentialSource
 	Places      authz.StructureSource
 	Agents      authz.AgentPolicySource
+	Handles     authz.HandleSource
 }
 
 // Service is the module's one object: it decides, delivers, and changes grants.
@@ -58,6 +59,7 @@ type Service struct {
 	credentials authz.CredentialSource
 	places      authz.StructureSource
 	agents      authz.AgentPolicySource
+	handles     authz.HandleSource
 }
 
 var (
@@ -66,6 +68,7 @@ var (
 	_ authorize.Delivery   = (*Service)(nil)
 	_ authz.Grants         = (*Service)(nil)
 	_ authz.Groups         = (*Service)(nil)
+	_ authz.ClaimGroups    = (*Service)(nil)
 	_ authz.Affected       = (*Service)(nil)
 )
 
@@ -76,7 +79,7 @@ func New(cfg Config, d Deps) *Service {
 	return &Service{
 		cfg: cfg, store: d.Store, units: d.Units, clock: d.Clock, counters: d.Counters, versions: d.Versions,
 		barrier: d.Barrier, events: d.Events, audit: d.Audit, log: d.Log, cache: newCache(cfg.CacheMaxPrincipals),
-		spec: authorize.SpecOf, principals: none, credentials: none, places: none, agents: none,
+		spec: authorize.SpecOf, principals: none, credentials: none, places: none, agents: none, handles: none,
 	}
 }
 
@@ -94,5 +97,8 @@ func (s *Service) SetSources(src Sources) {
 	}
 	if src.Agents != nil {
 		s.agents = src.Agents
+	}
+	if src.Handles != nil {
+		s.handles = src.Handles
 	}
 }

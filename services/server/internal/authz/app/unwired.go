@@ -53,3 +53,9 @@ func (unwired) ThreadChannel(context.Context, ids.ID) (channel ids.ID, ok bool, 
 func (unwired) AgentPolicies(context.Context, []ids.ID) ([]authz.AgentPolicy, error) {
 	return nil, nil
 }
+
+// CheckHandle implements authz.HandleSource by refusing.
+func (unwired) CheckHandle(string) string { return "reserved" }
+
+// ClaimHandle implements authz.HandleSource.
+func (unwired) ClaimHandle(context.Context, string) (bool, error) { return true, nil }

@@ -27,11 +27,13 @@ type Change struct {
 	// Flags is set when the principal became or ceased to be active or an owner: what lies
 	// beneath is then unknown to whoever followed the changes, and must be read anew.
 	Flags bool
+	// Groups are the groups after the change when they differ; nil when they are the same.
+	Groups []ids.ID
 }
 
 // Empty reports whether the two states are the same.
 func (c Change) Empty() bool {
-	return !c.Flags && len(c.Gained) == 0 && len(c.Changed) == 0 && len(c.Lost) == 0
+	return !c.Flags && c.Groups == nil && len(c.Gained) == 0 && len(c.Changed) == 0 && len(c.Lost) == 0
 }
 
 // Size is the number of lines.
@@ -42,6 +44,9 @@ func (c Change) Size() int { return len(c.Gained) + len(c.Changed) + len(c.Lost)
 func Diff(before, after *Entry, sBefore, sAfter *Structure) Change {
 	d := differ{b: before, a: after, sb: sBefore, sa: sAfter, moved: changedChannels(sBefore, sAfter), named: map[ids.ID]bool{}}
 	d.out.Flags = before.Active != after.Active || before.Owner != after.Owner
+	if !slices.Equal(before.groups, after.groups) {
+		d.out.Groups = append([]ids.ID{}, after.groups...)
+	}
 	// Rights on the instance may have hidden what a space gives by itself, so when they
 	// change, every space is named.
 	d.spaces(d.add(Target{Kind: TargetInstance}, before.Instance(), after.Instance(), false))
@@ -158,6 +163,9 @@ func (e *Entry) Apply(c Change, s *Structure, version int64, validUntil time.Tim
 	out := *e
 	out.Version, out.ValidUntil = version, validUntil
 	out.spaces, out.channels, out.exact = maps.Clone(e.spaces), maps.Clone(e.channels), maps.Clone(e.exact)
+	if c.Groups != nil {
+		out.groups = c.Groups
+	}
 	if out.exact == nil {
 		out.exact = map[ids.ID]Held{}
 	}

@@ -55,6 +55,13 @@ type Counted struct {
 	ExpiresAt time.Time
 }
 
+// Membership is a group that a principal belongs to.
+type Membership struct {
+	GroupID ids.ID
+	// ExpiresAt is zero for a membership that does not end.
+	ExpiresAt time.Time
+}
+
 // Entry is all that one principal holds. It never changes; Apply gives a changed copy.
 type Entry struct {
 	Principal
@@ -68,20 +75,24 @@ type Entry struct {
 	spaces, channels map[ids.ID]Held
 	// exact overrides everything else about a channel: it is what a change of rights told.
 	exact map[ids.ID]Held
+	// groups are the groups with a row of the principal, ascending; the group of all members
+	// has none.
+	groups []ids.ID
 }
 
-// Compile adds up the grants of a principal. Grants that have ended at the moment count for
-// nothing; those that will end set ValidUntil.
-func Compile(p Principal, version int64, grants []Counted, now time.Time) *Entry {
+// Compile adds up the grants of a principal. Grants and memberships that have ended at the
+// moment count for nothing; those that will end set ValidUntil.
+func Compile(p Principal, version int64, grants []Counted, now time.Time, memberships ...Membership) *Entry {
 	e := &Entry{Principal: p, Version: version, spaces: map[ids.ID]Held{}, channels: map[ids.ID]Held{}}
+	for _, m := range memberships {
+		if e.counts(m.ExpiresAt, now) {
+			e.groups = append(e.groups, m.GroupID)
+		}
+	}
+	slices.SortFunc(e.groups, ids.ID.Compare)
 	for _, g := range grants {
-		if !g.ExpiresAt.IsZero() {
-			if !g.ExpiresAt.After(now) {
-				continue
-			}
-			if e.ValidUntil.IsZero() || g.ExpiresAt.Before(e.ValidUntil) {
-				e.ValidUntil = g.ExpiresAt
-			}
+		if !e.counts(g.ExpiresAt, now) {
+			continue
 		}
 		h := HeldBy(g.Level, g.Caps)
 		switch g.Target.Kind {
@@ -94,6 +105,27 @@ func Compile(p Principal, version int64, grants []Counted, now time.Time) *Entry
 		}
 	}
 	return e
+}
+
+// counts reports whether something with the end still counts, and notes the earliest end.
+func (e *Entry) counts(ends, now time.Time) bool {
+	if ends.IsZero() {
+		return true
+	}
+	if !ends.After(now) {
+		return false
+	}
+	if e.ValidUntil.IsZero() || ends.Before(e.ValidUntil) {
+		e.ValidUntil = ends
+	}
+	return true
+}
+
+// InGroup reports whether the principal is a member of the group, that of all members left
+// aside.
+func (e *Entry) InGroup(group ids.ID) bool {
+	_, found := slices.BinarySearchFunc(e.groups, group, ids.ID.Compare)
+	return found
 }
 
 // Expired reports whether a part of the entry has ended, so that it must be read anew.

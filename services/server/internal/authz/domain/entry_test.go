@@ -27,6 +27,7 @@ type world struct {
 	spaces   []Space
 	channels []Channel
 	grants   []Counted
+	groups   []Membership
 }
 
 const (
@@ -79,7 +80,7 @@ func drawGrant(t *rapid.T) Counted {
 }
 
 func (w world) structure() *Structure { return NewStructure(w.spaces, w.channels) }
-func (w world) entry(v int64) *Entry  { return Compile(w.p, v, w.grants, now) }
+func (w world) entry(v int64) *Entry  { return Compile(w.p, v, w.grants, now, w.groups...) }
 
 // naive decides a channel grant by grant, as the specification words it.
 func (w world) naive(c Channel) Held {
@@ -201,6 +202,11 @@ func TestCarriedEntriesEqualRecomputedOnes(t *testing.T) {
 					t.Fatalf("version %d, space %v: carried %+v, read %+v\nchange %+v", version, sid, got, want, change)
 				}
 			}
+			for i := range 3 {
+				if g := id('g', i); carried.InGroup(g) != after.InGroup(g) {
+					t.Fatalf("version %d: carried and read differ about group %d\nchange %+v", version, i, change)
+				}
+			}
 			if got, want := carried.Instance(), after.Instance(); got != want {
 				t.Fatalf("version %d, instance: carried %+v, read %+v", version, got, want)
 			}
@@ -209,7 +215,12 @@ func TestCarriedEntriesEqualRecomputedOnes(t *testing.T) {
 }
 
 func mutate(t *rapid.T, w *world) {
-	switch rapid.IntRange(0, 7).Draw(t, "step") {
+	switch rapid.IntRange(0, 8).Draw(t, "step") {
+	case 8:
+		w.groups = nil
+		for i := range rapid.IntRange(0, 3).Draw(t, "groups") {
+			w.groups = append(w.groups, Membership{GroupID: id('g', i)})
+		}
 	case 0, 1, 2:
 		w.grants = append(w.grants[:len(w.grants):len(w.grants)], drawGrant(t))
 	case 3, 4:

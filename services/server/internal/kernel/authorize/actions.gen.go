@@ -20,6 +20,20 @@ const (
 	ActionAccessHintsRead Action = "access.hints.read"
 	// ActionGroupRead: read groups and their members.
 	ActionGroupRead Action = "group.read"
+	// ActionGroupCreate: create a group.
+	ActionGroupCreate Action = "group.create"
+	// ActionGroupUpdate: change a group.
+	ActionGroupUpdate Action = "group.update"
+	// ActionGroupDelete: delete a group.
+	ActionGroupDelete Action = "group.delete"
+	// ActionGroupMemberAdd: add a member to a group or change a membership.
+	ActionGroupMemberAdd Action = "group.member.add"
+	// ActionGroupMemberRemove: remove a member from a group.
+	ActionGroupMemberRemove Action = "group.member.remove"
+	// ActionGroupMemberExpire: end memberships whose time is over.
+	ActionGroupMemberExpire Action = "group.member.expire"
+	// ActionGroupMemberSync: follow the groups an identity provider names.
+	ActionGroupMemberSync Action = "group.member.sync"
 	// ActionGrantRead: read who was given what.
 	ActionGrantRead Action = "grant.read"
 	// ActionGrantCreate: give a person or group rights on a target.
@@ -217,6 +231,76 @@ var Catalogue = []Spec{
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: true, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "authz.read",
 		Rules: []string{"ID-48"},
+	},
+	{
+		ID: ActionGroupCreate, Module: "authz", Summary: "Create a group",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "authz.admin",
+		Details: []string{"kind", "provider_id", "mentionable"},
+		Rules:   []string{"AC-9", "ID-41"},
+	},
+	{
+		ID: ActionGroupUpdate, Module: "authz", Summary: "Change a group",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceGroup, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "authz.admin",
+		Details: []string{"changed"},
+		Rules:   []string{"AC-8", "ID-41"},
+	},
+	{
+		ID: ActionGroupDelete, Module: "authz", Summary: "Delete a group",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceGroup, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpConditional, StepUpRule: "AC-22", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "authz.admin",
+		Details: []string{"members", "grants"},
+		Rules:   []string{"AC-8", "AC-22", "AC-27"},
+	},
+	{
+		ID: ActionGroupMemberAdd, Module: "authz", Summary: "Add a member to a group or change a membership",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceGroup, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpConditional, StepUpRule: "AC-22", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "authz.admin",
+		Details: []string{"principal_id", "role", "role_before", "expires_at"},
+		Rules:   []string{"AC-9", "AC-22", "AC-23"},
+	},
+	{
+		ID: ActionGroupMemberRemove, Module: "authz", Summary: "Remove a member from a group",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceGroup, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpConditional, StepUpRule: "AC-22", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "authz.admin",
+		Details: []string{"principal_id", "role"},
+		Rules:   []string{"AC-22"},
+	},
+	{
+		ID: ActionGroupMemberExpire, Module: "authz", Summary: "End memberships whose time is over",
+		Effect: EffectWrite, Callers: []CallerKind{CallerSystem},
+		Resource: ResourceGroup, Self: false, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: false,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "", Scope: "",
+		Details: []string{"principal_id", "role", "expires_at"},
+		Rules:   []string{"AC-25"},
+	},
+	{
+		ID: ActionGroupMemberSync, Module: "authz", Summary: "Follow the groups an identity provider names",
+		Effect: EffectWrite, Callers: []CallerKind{CallerSystem},
+		Resource: ResourceGroup, Self: false, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: false,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "", Scope: "",
+		Details: []string{"principal_id", "provider_id", "added", "removed", "i1_skipped"},
+		Rules:   []string{"AC-26"},
 	},
 	{
 		ID: ActionGrantRead, Module: "authz", Summary: "Read who was given what",

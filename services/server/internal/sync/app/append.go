@@ -120,7 +120,9 @@ func (a *Appender) Append(ctx context.Context, events ...eventlog.Event) error {
 			b.work = append(b.work, entry)
 		}
 	}
-	if n := len(b.rights) + len(b.work); n > a.config.MaxEventsPerUnit {
+	// A change of rights cannot be split, so what it tells those concerned is not counted;
+	// their number is bounded by that of the members.
+	if n := len(b.work); n > a.config.MaxEventsPerUnit {
 		return errs.Internal(fmt.Errorf("a unit appends %d events, more than %d", n, a.config.MaxEventsPerUnit))
 	}
 	return nil

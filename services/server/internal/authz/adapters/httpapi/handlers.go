@@ -21,36 +21,10 @@ type Handlers struct{ Authz *app.Service }
 
 // The names of the lists in their cursors.
 const (
-	listGroups = "groups"
-	listGrants = "grants"
+	listGroups  = "groups"
+	listMembers = "members"
+	listGrants  = "grants"
 )
-
-// ListGroups implements the operation of this name.
-func (h Handlers) ListGroups(ctx context.Context, req rest.ListGroupsRequestObject) (rest.ListGroupsResponseObject, error) {
-	after, err := cursor[string](listGroups, req.Params.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	q := app.GroupQuery{After: after, Limit: paging.Limit(req.Params.Limit)}
-	if req.Params.Query != nil {
-		q.Query = strings.ToLower(*req.Params.Query)
-	}
-	if req.Params.Kind != nil {
-		q.Kind = string(*req.Params.Kind)
-	}
-	list, more, err := h.Authz.Groups(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	out := rest.ListGroups200JSONResponse{Items: make([]rest.Group, 0, len(list))}
-	for _, g := range list {
-		out.Items = append(out.Items, toGroup(g))
-	}
-	if more {
-		out.NextCursor, err = next(listGroups, list[len(list)-1].Handle)
-	}
-	return out, err
-}
 
 // ListGrants implements the operation of this name.
 func (h Handlers) ListGrants(ctx context.Context, req rest.ListGrantsRequestObject) (rest.ListGrantsResponseObject, error) {
@@ -151,21 +125,6 @@ func (h Handlers) GetAccessHints(ctx context.Context, req rest.GetAccessHintsReq
 		out.Items = append(out.Items, item)
 	}
 	return out, nil
-}
-
-func toGroup(g app.GroupRow) rest.Group {
-	out := rest.Group{
-		ID: g.ID, Name: g.Name, Handle: g.Handle, Description: g.Description, Kind: rest.GroupKind(g.Kind),
-		Mentionable: g.Mentionable, Version: g.Version,
-	}
-	if !g.ProviderID.IsZero() {
-		out.Claim = &rest.GroupClaim{ProviderID: g.ProviderID, Value: g.ClaimValue}
-	}
-	if g.MyRole != "" {
-		role := rest.GroupRole(g.MyRole)
-		out.MyRole = &role
-	}
-	return out
 }
 
 func toGrant(g app.GrantRow) rest.Grant {

@@ -78,12 +78,14 @@ func setup(t testing.TB) *bundle {
 }
 
 // newService makes a further process on the same database.
-func (b *bundle) newService() *app.Service {
-	svc := app.New(app.DefaultConfig(), app.Deps{
+func (b *bundle) newService() *app.Service { return b.newServiceWith(app.DefaultConfig()) }
+
+func (b *bundle) newServiceWith(cfg app.Config) *app.Service {
+	svc := app.New(cfg, app.Deps{
 		Store: postgres.New(b.db.DB), Units: b.units, Clock: clock.System{}, Counters: b.inst, Versions: b.inst,
 		Barrier: b.db.Barrier(), Events: b.log, Audit: b.audit, Log: slog.New(slog.DiscardHandler),
 	})
-	svc.SetSources(app.Sources{Principals: b.people, Credentials: alive{}, Places: b.places, Agents: b.agents})
+	svc.SetSources(app.Sources{Principals: b.people, Credentials: alive{}, Places: b.places, Agents: b.agents, Handles: b.people})
 	return svc
 }
 
@@ -180,6 +182,18 @@ func (p *people) ActivePeople(context.Context) ([]authz.Principal, error) {
 		}
 	}
 	return out, nil
+}
+
+// CheckHandle and ClaimHandle stand in for the name space of the members, who have no handles here.
+func (p *people) CheckHandle(handle string) string {
+	if handle == "admin" {
+		return "reserved"
+	}
+	return ""
+}
+
+func (p *people) ClaimHandle(_ context.Context, handle string) (bool, error) {
+	return handle == "ana", nil
 }
 
 type alive struct{}

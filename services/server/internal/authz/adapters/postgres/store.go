@@ -33,9 +33,15 @@ func (s *Store) Held(ctx context.Context, principals []ids.ID) (app.HeldRows, er
 	if err != nil {
 		return app.HeldRows{}, fmt.Errorf("read what principals hold: %w", err)
 	}
-	out := app.HeldRows{ByPrincipal: make(map[ids.ID][]domain.Counted, len(principals))}
+	out := app.HeldRows{
+		ByPrincipal: make(map[ids.ID][]domain.Counted, len(principals)), Groups: map[ids.ID][]domain.Membership{},
+	}
 	for _, r := range rows {
 		out.Version = r.Version
+		if r.GroupID != nil {
+			p := ids.Deref(r.PrincipalID)
+			out.Groups[p] = append(out.Groups[p], domain.Membership{GroupID: *r.GroupID, ExpiresAt: timeOf(r.ExpiresAt)})
+		}
 		if r.Level == "" {
 			continue
 		}
@@ -132,7 +138,7 @@ func (s *Store) InsertGrant(ctx context.Context, g app.GrantRow) error {
 	p := sqlcgen.GrantInsertParams{
 		ID: g.ID, SubjectKind: g.SubjectKind, TargetKind: string(g.Target.Kind), TargetID: g.Target.ID.Ptr(),
 		Level: g.Level.String(), Capabilities: g.Caps.Names(), ExpiresAt: timePtr(g.ExpiresAt), Note: g.Note,
-		CreatedBy: g.CreatedBy.Ptr(), CreatedAt: g.CreatedAt,
+		CreatedBy: g.CreatedBy.Ptr(), CreatedAt: g.CreatedAt, ReminderStage: int16(g.ReminderStage),
 	}
 	p.PrincipalID, p.GroupID = subjectColumns(g.SubjectKind, g.SubjectID)
 	err := s.queries(ctx).GrantInsert(ctx, p)
@@ -164,77 +170,6 @@ func (s *Store) DeleteGrantsOf(ctx context.Context, principal ids.ID) ([]app.Gra
 	return out, nil
 }
 
-// HasExpired implements app.Store.
-func (s *Store) HasExpired(ctx context.Context, now time.Time) (bool, error) {
-	return s.queries(ctx).GrantExpired(ctx, now)
-}
-
-// LockExpired implements app.Store.
-func (s *Store) LockExpired(ctx context.Context, now time.Time, limit int) ([]app.GrantRow, error) {
-	rows, err := s.queries(ctx).GrantLockExpired(ctx, now, int32(limit))
-	if err != nil {
-		return nil, fmt.Errorf("lock ended grants: %w", err)
-	}
-	out := make([]app.GrantRow, len(rows))
-	for i, r := range rows {
-		out[i] = grantRow(sqlcgen.GrantGetRow(r))
-	}
-	return out, nil
-}
-
-// Group implements app.Store.
-func (s *Store) Group(ctx context.Context, id ids.ID) (app.GroupRow, error) {
-	r, err := s.queries(ctx).GroupGet(ctx, id)
-	return groupRow(r), noRow(err)
-}
-
-// Everyone implements app.Store.
-func (s *Store) Everyone(ctx context.Context) (app.GroupRow, error) {
-	r, err := s.queries(ctx).GroupGetEveryone(ctx)
-	return groupRow(sqlcgen.GroupGetRow(r)), noRow(err)
-}
-
-// InsertGroup implements app.Store.
-func (s *Store) InsertGroup(ctx context.Context, g app.GroupRow) error {
-	return s.queries(ctx).GroupInsert(ctx, sqlcgen.GroupInsertParams{
-		ID: g.ID, Name: g.Name, Handle: g.Handle, Description: g.Description, Kind: g.Kind,
-		Mentionable: g.Mentionable, CreatedAt: g.CreatedAt,
-	})
-}
-
-// Groups implements app.Store.
-func (s *Store) Groups(ctx context.Context, f app.GroupFilter) ([]app.GroupRow, error) {
-	rows, err := s.queries(ctx).GroupList(ctx, sqlcgen.GroupListParams{
-		Viewer: f.Viewer, Now: f.Now, After: f.After, Kind: f.Kind, Query: f.Query, OwnOnly: f.OwnOnly, PageLimit: int32(f.Limit),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list groups: %w", err)
-	}
-	out := make([]app.GroupRow, len(rows))
-	for i, r := range rows {
-		out[i] = app.GroupRow{
-			ID: r.ID, Name: r.Name, Handle: r.Handle, Description: r.Description, Kind: r.Kind,
-			ProviderID: ids.Deref(r.ProviderID), ClaimValue: textOf(r.ClaimValue), Mentionable: r.Mentionable,
-			Version: r.Version, CreatedAt: r.CreatedAt, MyRole: r.MyRole,
-		}
-	}
-	return out, nil
-}
-
-// HandleTaken implements app.Store.
-func (s *Store) HandleTaken(ctx context.Context, handle string) (bool, error) {
-	return s.queries(ctx).GroupHandleTaken(ctx, handle)
-}
-
-// RoleIn implements app.Store.
-func (s *Store) RoleIn(ctx context.Context, group, principal ids.ID, now time.Time) (string, error) {
-	role, err := s.queries(ctx).GroupRoleOf(ctx, group, principal, now)
-	if pg.IsNoRows(err) {
-		return "", nil
-	}
-	return role, err
-}
-
 func grantRow(r sqlcgen.GrantGetRow) app.GrantRow {
 	g := app.GrantRow{
 		ID: r.ID, SubjectKind: r.SubjectKind, SubjectID: ids.Deref(r.PrincipalID), Note: r.Note,
@@ -247,14 +182,6 @@ func grantRow(r sqlcgen.GrantGetRow) app.GrantRow {
 	g.Level, _ = domain.ParseLevel(r.Level)
 	g.Caps, g.ExpiresAt = domain.ParseCaps(r.Capabilities), timeOf(r.ExpiresAt)
 	return g
-}
-
-func groupRow(r sqlcgen.GroupGetRow) app.GroupRow {
-	return app.GroupRow{
-		ID: r.ID, Name: r.Name, Handle: r.Handle, Description: r.Description, Kind: r.Kind,
-		ProviderID: ids.Deref(r.ProviderID), ClaimValue: textOf(r.ClaimValue), Mentionable: r.Mentionable,
-		Version: r.Version, CreatedAt: r.CreatedAt,
-	}
 }
 
 // split separates the instance, which has no ID, from the other targets.

@@ -44,8 +44,10 @@ WHERE target_kind = sqlc.arg(target_kind) AND target_id IS NOT DISTINCT FROM sql
 
 -- name: GrantInsert :exec
 INSERT INTO grants (id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at,
-                    note, created_by, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+                    reminded_for, reminder_stage, note, created_by, created_at)
+VALUES (sqlc.arg(id), sqlc.arg(subject_kind), sqlc.narg(principal_id), sqlc.narg(group_id), sqlc.arg(target_kind),
+        sqlc.narg(target_id), sqlc.arg(level), sqlc.arg(capabilities), sqlc.narg(expires_at), sqlc.narg(expires_at),
+        sqlc.arg(reminder_stage), sqlc.arg(note), sqlc.narg(created_by), sqlc.arg(created_at));
 
 -- name: GrantDelete :execrows
 DELETE FROM grants WHERE id = $1;
@@ -56,9 +58,17 @@ WHERE principal_id = $1
 RETURNING id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
           created_by, created_at;
 
--- GrantExpired tells whether any grant has ended. Served by grants_expiry.
--- name: GrantExpired :one
-SELECT EXISTS (SELECT FROM grants WHERE expires_at <= sqlc.arg(now)::timestamptz);
+-- name: GrantDeleteOfGroup :many
+DELETE FROM grants
+WHERE group_id = $1
+RETURNING id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+          created_by, created_at;
+
+-- Expired tells whether grants and memberships have ended. Served by grants_expiry and
+-- group_memberships_expiry.
+-- name: Expired :one
+SELECT EXISTS (SELECT FROM grants g WHERE g.expires_at <= sqlc.arg(now)::timestamptz)::boolean AS grants,
+       EXISTS (SELECT FROM group_memberships m WHERE m.expires_at <= sqlc.arg(now)::timestamptz)::boolean AS members;
 
 -- GrantLockExpired takes ended grants, by ID, and leaves those that another worker holds.
 -- Served by grants_expiry.
@@ -70,3 +80,22 @@ WHERE expires_at <= sqlc.arg(now)::timestamptz
 ORDER BY id
 LIMIT sqlc.arg(page_limit)::int
 FOR UPDATE SKIP LOCKED;
+
+-- GrantLockExpiring takes grants that will end and are due for a reminder. Served by
+-- grants_expiry.
+-- name: GrantLockExpiring :many
+SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+       created_by, created_at
+FROM grants
+WHERE expires_at > sqlc.arg(now)::timestamptz
+  AND expires_at <= sqlc.arg(last)::timestamptz
+  AND (SELECT count(*) FROM unnest(sqlc.arg(due_by)::timestamptz[]) AS d (at) WHERE d.at >= expires_at)
+      > CASE WHEN reminded_for = expires_at THEN reminder_stage ELSE 0 END
+ORDER BY id
+LIMIT sqlc.arg(page_limit)::int
+FOR UPDATE SKIP LOCKED;
+
+-- name: GrantReminded :exec
+UPDATE grants
+SET reminded_for = expires_at, reminder_stage = sqlc.arg(stage)
+WHERE id = sqlc.arg(id);

@@ -12,6 +12,25 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+const expired = `-- name: Expired :one
+SELECT EXISTS (SELECT FROM grants g WHERE g.expires_at <= $1::timestamptz)::boolean AS grants,
+       EXISTS (SELECT FROM group_memberships m WHERE m.expires_at <= $1::timestamptz)::boolean AS members
+`
+
+type ExpiredRow struct {
+	Grants  bool
+	Members bool
+}
+
+// Expired tells whether grants and memberships have ended. Served by grants_expiry and
+// group_memberships_expiry.
+func (q *Queries) Expired(ctx context.Context, now time.Time) (ExpiredRow, error) {
+	row := q.db.QueryRow(ctx, expired, now)
+	var i ExpiredRow
+	err := row.Scan(&i.Grants, &i.Members)
+	return i, err
+}
+
 const grantCountOn = `-- name: GrantCountOn :one
 SELECT count(*)
 FROM grants
@@ -92,16 +111,59 @@ func (q *Queries) GrantDeleteOf(ctx context.Context, principalID *ids.ID) ([]Gra
 	return items, nil
 }
 
-const grantExpired = `-- name: GrantExpired :one
-SELECT EXISTS (SELECT FROM grants WHERE expires_at <= $1::timestamptz)
+const grantDeleteOfGroup = `-- name: GrantDeleteOfGroup :many
+DELETE FROM grants
+WHERE group_id = $1
+RETURNING id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+          created_by, created_at
 `
 
-// GrantExpired tells whether any grant has ended. Served by grants_expiry.
-func (q *Queries) GrantExpired(ctx context.Context, now time.Time) (bool, error) {
-	row := q.db.QueryRow(ctx, grantExpired, now)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
+type GrantDeleteOfGroupRow struct {
+	ID           ids.ID
+	SubjectKind  string
+	PrincipalID  *ids.ID
+	GroupID      *ids.ID
+	TargetKind   string
+	TargetID     *ids.ID
+	Level        string
+	Capabilities []string
+	ExpiresAt    *time.Time
+	Note         string
+	CreatedBy    *ids.ID
+	CreatedAt    time.Time
+}
+
+func (q *Queries) GrantDeleteOfGroup(ctx context.Context, groupID *ids.ID) ([]GrantDeleteOfGroupRow, error) {
+	rows, err := q.db.Query(ctx, grantDeleteOfGroup, groupID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GrantDeleteOfGroupRow{}
+	for rows.Next() {
+		var i GrantDeleteOfGroupRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.SubjectKind,
+			&i.PrincipalID,
+			&i.GroupID,
+			&i.TargetKind,
+			&i.TargetID,
+			&i.Level,
+			&i.Capabilities,
+			&i.ExpiresAt,
+			&i.Note,
+			&i.CreatedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const grantGet = `-- name: GrantGet :one
@@ -208,23 +270,26 @@ func (q *Queries) GrantGetOf(ctx context.Context, arg GrantGetOfParams) (GrantGe
 
 const grantInsert = `-- name: GrantInsert :exec
 INSERT INTO grants (id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at,
-                    note, created_by, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                    reminded_for, reminder_stage, note, created_by, created_at)
+VALUES ($1, $2, $3, $4, $5,
+        $6, $7, $8, $9, $9,
+        $10, $11, $12, $13)
 `
 
 type GrantInsertParams struct {
-	ID           ids.ID
-	SubjectKind  string
-	PrincipalID  *ids.ID
-	GroupID      *ids.ID
-	TargetKind   string
-	TargetID     *ids.ID
-	Level        string
-	Capabilities []string
-	ExpiresAt    *time.Time
-	Note         string
-	CreatedBy    *ids.ID
-	CreatedAt    time.Time
+	ID            ids.ID
+	SubjectKind   string
+	PrincipalID   *ids.ID
+	GroupID       *ids.ID
+	TargetKind    string
+	TargetID      *ids.ID
+	Level         string
+	Capabilities  []string
+	ExpiresAt     *time.Time
+	ReminderStage int16
+	Note          string
+	CreatedBy     *ids.ID
+	CreatedAt     time.Time
 }
 
 func (q *Queries) GrantInsert(ctx context.Context, arg GrantInsertParams) error {
@@ -238,6 +303,7 @@ func (q *Queries) GrantInsert(ctx context.Context, arg GrantInsertParams) error 
 		arg.Level,
 		arg.Capabilities,
 		arg.ExpiresAt,
+		arg.ReminderStage,
 		arg.Note,
 		arg.CreatedBy,
 		arg.CreatedAt,
@@ -434,4 +500,90 @@ func (q *Queries) GrantLockExpired(ctx context.Context, now time.Time, pageLimit
 		return nil, err
 	}
 	return items, nil
+}
+
+const grantLockExpiring = `-- name: GrantLockExpiring :many
+SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
+       created_by, created_at
+FROM grants
+WHERE expires_at > $1::timestamptz
+  AND expires_at <= $2::timestamptz
+  AND (SELECT count(*) FROM unnest($3::timestamptz[]) AS d (at) WHERE d.at >= expires_at)
+      > CASE WHEN reminded_for = expires_at THEN reminder_stage ELSE 0 END
+ORDER BY id
+LIMIT $4::int
+FOR UPDATE SKIP LOCKED
+`
+
+type GrantLockExpiringParams struct {
+	Now       time.Time
+	Last      time.Time
+	DueBy     []time.Time
+	PageLimit int32
+}
+
+type GrantLockExpiringRow struct {
+	ID           ids.ID
+	SubjectKind  string
+	PrincipalID  *ids.ID
+	GroupID      *ids.ID
+	TargetKind   string
+	TargetID     *ids.ID
+	Level        string
+	Capabilities []string
+	ExpiresAt    *time.Time
+	Note         string
+	CreatedBy    *ids.ID
+	CreatedAt    time.Time
+}
+
+// GrantLockExpiring takes grants that will end and are due for a reminder. Served by
+// grants_expiry.
+func (q *Queries) GrantLockExpiring(ctx context.Context, arg GrantLockExpiringParams) ([]GrantLockExpiringRow, error) {
+	rows, err := q.db.Query(ctx, grantLockExpiring,
+		arg.Now,
+		arg.Last,
+		arg.DueBy,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GrantLockExpiringRow{}
+	for rows.Next() {
+		var i GrantLockExpiringRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.SubjectKind,
+			&i.PrincipalID,
+			&i.GroupID,
+			&i.TargetKind,
+			&i.TargetID,
+			&i.Level,
+			&i.Capabilities,
+			&i.ExpiresAt,
+			&i.Note,
+			&i.CreatedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const grantReminded = `-- name: GrantReminded :exec
+UPDATE grants
+SET reminded_for = expires_at, reminder_stage = $1
+WHERE id = $2
+`
+
+func (q *Queries) GrantReminded(ctx context.Context, stage int16, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, grantReminded, stage, iD)
+	return err
 }

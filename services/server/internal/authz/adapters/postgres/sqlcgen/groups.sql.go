@@ -12,6 +12,51 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+const groupCount = `-- name: GroupCount :one
+SELECT count(*) FROM groups
+`
+
+func (q *Queries) GroupCount(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, groupCount)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const groupCounts = `-- name: GroupCounts :one
+SELECT (SELECT count(*)
+        FROM group_memberships m
+        WHERE m.group_id = $1::uuid
+          AND (m.expires_at IS NULL OR m.expires_at > $2::timestamptz))::bigint AS members,
+       (SELECT count(*) FROM grants g WHERE g.group_id = $1::uuid)::bigint AS grants
+`
+
+type GroupCountsRow struct {
+	Members int64
+	Grants  int64
+}
+
+// GroupCounts is served by group_memberships_member_key and grants_group.
+func (q *Queries) GroupCounts(ctx context.Context, groupID ids.ID, now time.Time) (GroupCountsRow, error) {
+	row := q.db.QueryRow(ctx, groupCounts, groupID, now)
+	var i GroupCountsRow
+	err := row.Scan(&i.Members, &i.Grants)
+	return i, err
+}
+
+const groupDelete = `-- name: GroupDelete :execrows
+DELETE FROM groups WHERE id = $1
+`
+
+// GroupDelete takes the memberships with it; the grants are deleted before, because others hear of each.
+func (q *Queries) GroupDelete(ctx context.Context, id ids.ID) (int64, error) {
+	result, err := q.db.Exec(ctx, groupDelete, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const groupGet = `-- name: GroupGet :one
 
 SELECT id, name, handle, description, kind, provider_id, claim_value, mentionable, version, created_at
@@ -89,6 +134,40 @@ func (q *Queries) GroupGetEveryone(ctx context.Context) (GroupGetEveryoneRow, er
 	return i, err
 }
 
+const groupGrants = `-- name: GroupGrants :many
+SELECT target_kind, level, capabilities::text[] AS capabilities
+FROM grants
+WHERE group_id = $1
+  AND (expires_at IS NULL OR expires_at > $2::timestamptz)
+`
+
+type GroupGrantsRow struct {
+	TargetKind   string
+	Level        string
+	Capabilities []string
+}
+
+// GroupGrants gives what the grants of a group are worth. Served by grants_group.
+func (q *Queries) GroupGrants(ctx context.Context, groupID *ids.ID, now time.Time) ([]GroupGrantsRow, error) {
+	rows, err := q.db.Query(ctx, groupGrants, groupID, now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GroupGrantsRow{}
+	for rows.Next() {
+		var i GroupGrantsRow
+		if err := rows.Scan(&i.TargetKind, &i.Level, &i.Capabilities); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const groupHandleTaken = `-- name: GroupHandleTaken :one
 SELECT EXISTS (SELECT FROM groups WHERE handle = $1)
 `
@@ -101,9 +180,10 @@ func (q *Queries) GroupHandleTaken(ctx context.Context, handle string) (bool, er
 }
 
 const groupInsert = `-- name: GroupInsert :exec
-INSERT INTO groups (id, name, handle, description, kind, mentionable, created_by, created_at, updated_at)
+INSERT INTO groups (id, name, handle, description, kind, provider_id, claim_value, mentionable, created_by, created_at,
+                    updated_at)
 VALUES ($1, $2, $3, $4, $5, $6,
-        $7, $8, $8)
+        $7, $8, $9, $10, $10)
 `
 
 type GroupInsertParams struct {
@@ -112,12 +192,13 @@ type GroupInsertParams struct {
 	Handle      string
 	Description string
 	Kind        string
+	ProviderID  *ids.ID
+	ClaimValue  *string
 	Mentionable bool
 	CreatedBy   *ids.ID
 	CreatedAt   time.Time
 }
 
-// GroupInsert leaves an existing group of all members as it is.
 func (q *Queries) GroupInsert(ctx context.Context, arg GroupInsertParams) error {
 	_, err := q.db.Exec(ctx, groupInsert,
 		arg.ID,
@@ -125,6 +206,8 @@ func (q *Queries) GroupInsert(ctx context.Context, arg GroupInsertParams) error 
 		arg.Handle,
 		arg.Description,
 		arg.Kind,
+		arg.ProviderID,
+		arg.ClaimValue,
 		arg.Mentionable,
 		arg.CreatedBy,
 		arg.CreatedAt,
@@ -216,6 +299,110 @@ func (q *Queries) GroupList(ctx context.Context, arg GroupListParams) ([]GroupLi
 	return items, nil
 }
 
+const groupListByID = `-- name: GroupListByID :many
+SELECT id, name, handle, description, kind, provider_id, claim_value, mentionable, version, created_at
+FROM groups
+WHERE id = ANY ($1::uuid[])
+ORDER BY id
+`
+
+type GroupListByIDRow struct {
+	ID          ids.ID
+	Name        string
+	Handle      string
+	Description string
+	Kind        string
+	ProviderID  *ids.ID
+	ClaimValue  *string
+	Mentionable bool
+	Version     int64
+	CreatedAt   time.Time
+}
+
+func (q *Queries) GroupListByID(ctx context.Context, argIds []ids.ID) ([]GroupListByIDRow, error) {
+	rows, err := q.db.Query(ctx, groupListByID, argIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GroupListByIDRow{}
+	for rows.Next() {
+		var i GroupListByIDRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.Handle,
+			&i.Description,
+			&i.Kind,
+			&i.ProviderID,
+			&i.ClaimValue,
+			&i.Mentionable,
+			&i.Version,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const groupListClaimed = `-- name: GroupListClaimed :many
+SELECT id, name, handle, description, kind, provider_id, claim_value, mentionable, version, created_at
+FROM groups
+WHERE provider_id = $1::uuid
+  AND claim_value = ANY ($2::text[])
+ORDER BY id
+`
+
+type GroupListClaimedRow struct {
+	ID          ids.ID
+	Name        string
+	Handle      string
+	Description string
+	Kind        string
+	ProviderID  *ids.ID
+	ClaimValue  *string
+	Mentionable bool
+	Version     int64
+	CreatedAt   time.Time
+}
+
+// GroupListClaimed is served by groups_claim_key.
+func (q *Queries) GroupListClaimed(ctx context.Context, providerID ids.ID, values []string) ([]GroupListClaimedRow, error) {
+	rows, err := q.db.Query(ctx, groupListClaimed, providerID, values)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []GroupListClaimedRow{}
+	for rows.Next() {
+		var i GroupListClaimedRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.Handle,
+			&i.Description,
+			&i.Kind,
+			&i.ProviderID,
+			&i.ClaimValue,
+			&i.Mentionable,
+			&i.Version,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const groupMembers = `-- name: GroupMembers :many
 SELECT principal_id FROM group_memberships WHERE group_id = $1 ORDER BY principal_id
 `
@@ -254,4 +441,360 @@ func (q *Queries) GroupRoleOf(ctx context.Context, groupID ids.ID, principalID i
 	var role string
 	err := row.Scan(&role)
 	return role, err
+}
+
+const groupUpdate = `-- name: GroupUpdate :exec
+UPDATE groups
+SET name = $1, handle = $2, description = $3,
+    mentionable = $4, version = $5, updated_at = $6
+WHERE id = $7
+`
+
+type GroupUpdateParams struct {
+	Name        string
+	Handle      string
+	Description string
+	Mentionable bool
+	Version     int64
+	Now         time.Time
+	ID          ids.ID
+}
+
+func (q *Queries) GroupUpdate(ctx context.Context, arg GroupUpdateParams) error {
+	_, err := q.db.Exec(ctx, groupUpdate,
+		arg.Name,
+		arg.Handle,
+		arg.Description,
+		arg.Mentionable,
+		arg.Version,
+		arg.Now,
+		arg.ID,
+	)
+	return err
+}
+
+const memberDelete = `-- name: MemberDelete :execrows
+DELETE FROM group_memberships WHERE id = $1
+`
+
+func (q *Queries) MemberDelete(ctx context.Context, id ids.ID) (int64, error) {
+	result, err := q.db.Exec(ctx, memberDelete, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const memberGet = `-- name: MemberGet :one
+SELECT id, group_id, principal_id, role, source, expires_at, added_by, created_at
+FROM group_memberships
+WHERE group_id = $1 AND principal_id = $2
+`
+
+type MemberGetRow struct {
+	ID          ids.ID
+	GroupID     ids.ID
+	PrincipalID ids.ID
+	Role        string
+	Source      string
+	ExpiresAt   *time.Time
+	AddedBy     *ids.ID
+	CreatedAt   time.Time
+}
+
+func (q *Queries) MemberGet(ctx context.Context, groupID ids.ID, principalID ids.ID) (MemberGetRow, error) {
+	row := q.db.QueryRow(ctx, memberGet, groupID, principalID)
+	var i MemberGetRow
+	err := row.Scan(
+		&i.ID,
+		&i.GroupID,
+		&i.PrincipalID,
+		&i.Role,
+		&i.Source,
+		&i.ExpiresAt,
+		&i.AddedBy,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const memberList = `-- name: MemberList :many
+SELECT id, group_id, principal_id, role, source, expires_at, added_by, created_at
+FROM group_memberships
+WHERE group_id = $1
+  AND principal_id > $2::uuid
+  AND (expires_at IS NULL OR expires_at > $3::timestamptz)
+ORDER BY principal_id
+LIMIT $4::int
+`
+
+type MemberListParams struct {
+	GroupID   ids.ID
+	After     ids.ID
+	Now       time.Time
+	PageLimit int32
+}
+
+type MemberListRow struct {
+	ID          ids.ID
+	GroupID     ids.ID
+	PrincipalID ids.ID
+	Role        string
+	Source      string
+	ExpiresAt   *time.Time
+	AddedBy     *ids.ID
+	CreatedAt   time.Time
+}
+
+// MemberList gives the members of a group by principal. Served by group_memberships_member_key.
+func (q *Queries) MemberList(ctx context.Context, arg MemberListParams) ([]MemberListRow, error) {
+	rows, err := q.db.Query(ctx, memberList,
+		arg.GroupID,
+		arg.After,
+		arg.Now,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MemberListRow{}
+	for rows.Next() {
+		var i MemberListRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.GroupID,
+			&i.PrincipalID,
+			&i.Role,
+			&i.Source,
+			&i.ExpiresAt,
+			&i.AddedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memberListClaimed = `-- name: MemberListClaimed :many
+SELECT m.id, m.group_id, m.principal_id, m.role, m.source, m.expires_at, m.added_by, m.created_at
+FROM group_memberships m
+JOIN groups g ON g.id = m.group_id
+WHERE m.principal_id = $1::uuid
+  AND m.source = 'claim'
+  AND g.provider_id = $2::uuid
+ORDER BY m.group_id
+`
+
+type MemberListClaimedRow struct {
+	ID          ids.ID
+	GroupID     ids.ID
+	PrincipalID ids.ID
+	Role        string
+	Source      string
+	ExpiresAt   *time.Time
+	AddedBy     *ids.ID
+	CreatedAt   time.Time
+}
+
+// MemberListClaimed gives what a provider gave a principal, ended memberships too. Served by
+// group_memberships_principal.
+func (q *Queries) MemberListClaimed(ctx context.Context, principalID ids.ID, providerID ids.ID) ([]MemberListClaimedRow, error) {
+	rows, err := q.db.Query(ctx, memberListClaimed, principalID, providerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MemberListClaimedRow{}
+	for rows.Next() {
+		var i MemberListClaimedRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.GroupID,
+			&i.PrincipalID,
+			&i.Role,
+			&i.Source,
+			&i.ExpiresAt,
+			&i.AddedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memberLockExpired = `-- name: MemberLockExpired :many
+SELECT id, group_id, principal_id, role, source, expires_at, added_by, created_at
+FROM group_memberships
+WHERE expires_at <= $1::timestamptz
+ORDER BY id
+LIMIT $2::int
+FOR UPDATE SKIP LOCKED
+`
+
+type MemberLockExpiredRow struct {
+	ID          ids.ID
+	GroupID     ids.ID
+	PrincipalID ids.ID
+	Role        string
+	Source      string
+	ExpiresAt   *time.Time
+	AddedBy     *ids.ID
+	CreatedAt   time.Time
+}
+
+// MemberLockExpired takes ended memberships, by ID, and leaves those that another worker
+// holds. Served by group_memberships_expiry.
+func (q *Queries) MemberLockExpired(ctx context.Context, now time.Time, pageLimit int32) ([]MemberLockExpiredRow, error) {
+	rows, err := q.db.Query(ctx, memberLockExpired, now, pageLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MemberLockExpiredRow{}
+	for rows.Next() {
+		var i MemberLockExpiredRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.GroupID,
+			&i.PrincipalID,
+			&i.Role,
+			&i.Source,
+			&i.ExpiresAt,
+			&i.AddedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memberLockExpiring = `-- name: MemberLockExpiring :many
+SELECT id, group_id, principal_id, role, source, expires_at, added_by, created_at
+FROM group_memberships
+WHERE expires_at > $1::timestamptz
+  AND expires_at <= $2::timestamptz
+  AND (SELECT count(*) FROM unnest($3::timestamptz[]) AS d (at) WHERE d.at >= expires_at)
+      > CASE WHEN reminded_for = expires_at THEN reminder_stage ELSE 0 END
+ORDER BY id
+LIMIT $4::int
+FOR UPDATE SKIP LOCKED
+`
+
+type MemberLockExpiringParams struct {
+	Now       time.Time
+	Last      time.Time
+	DueBy     []time.Time
+	PageLimit int32
+}
+
+type MemberLockExpiringRow struct {
+	ID          ids.ID
+	GroupID     ids.ID
+	PrincipalID ids.ID
+	Role        string
+	Source      string
+	ExpiresAt   *time.Time
+	AddedBy     *ids.ID
+	CreatedAt   time.Time
+}
+
+// MemberLockExpiring takes memberships that will end and are due for a reminder. Served by
+// group_memberships_expiry.
+func (q *Queries) MemberLockExpiring(ctx context.Context, arg MemberLockExpiringParams) ([]MemberLockExpiringRow, error) {
+	rows, err := q.db.Query(ctx, memberLockExpiring,
+		arg.Now,
+		arg.Last,
+		arg.DueBy,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MemberLockExpiringRow{}
+	for rows.Next() {
+		var i MemberLockExpiringRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.GroupID,
+			&i.PrincipalID,
+			&i.Role,
+			&i.Source,
+			&i.ExpiresAt,
+			&i.AddedBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memberPut = `-- name: MemberPut :exec
+INSERT INTO group_memberships (id, group_id, principal_id, role, source, expires_at, reminded_for, reminder_stage,
+                               added_by, created_at)
+VALUES ($1, $2, $3, $4, $5,
+        $6, $6, $7, $8,
+        $9)
+ON CONFLICT (group_id, principal_id) DO UPDATE
+SET role = excluded.role, source = excluded.source, expires_at = excluded.expires_at,
+    reminded_for = excluded.reminded_for, reminder_stage = excluded.reminder_stage, added_by = excluded.added_by
+`
+
+type MemberPutParams struct {
+	ID            ids.ID
+	GroupID       ids.ID
+	PrincipalID   ids.ID
+	Role          string
+	Source        string
+	ExpiresAt     *time.Time
+	ReminderStage int16
+	AddedBy       *ids.ID
+	CreatedAt     time.Time
+}
+
+func (q *Queries) MemberPut(ctx context.Context, arg MemberPutParams) error {
+	_, err := q.db.Exec(ctx, memberPut,
+		arg.ID,
+		arg.GroupID,
+		arg.PrincipalID,
+		arg.Role,
+		arg.Source,
+		arg.ExpiresAt,
+		arg.ReminderStage,
+		arg.AddedBy,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const memberReminded = `-- name: MemberReminded :exec
+UPDATE group_memberships
+SET reminded_for = expires_at, reminder_stage = $1
+WHERE id = $2
+`
+
+func (q *Queries) MemberReminded(ctx context.Context, stage int16, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, memberReminded, stage, iD)
+	return err
 }

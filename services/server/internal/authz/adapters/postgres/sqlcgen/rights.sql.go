@@ -33,22 +33,26 @@ func (q *Queries) EveryoneHasGrantOn(ctx context.Context, targets []ids.ID, with
 const heldRead = `-- name: HeldRead :many
 
 SELECT instance_counter_value('permission_version')::bigint AS version, r.principal_id, r.everyone::boolean AS everyone,
-       r.target_kind, r.target_id, r.level, r.capabilities::text[] AS capabilities, r.expires_at
+       r.target_kind, r.target_id, r.level, r.capabilities::text[] AS capabilities, r.expires_at, r.group_id
 FROM (
     SELECT NULL::uuid AS principal_id, false AS everyone, ''::text AS target_kind, NULL::uuid AS target_id,
-           ''::text AS level, '{}'::text[] AS capabilities, NULL::timestamptz AS expires_at
+           ''::text AS level, '{}'::text[] AS capabilities, NULL::timestamptz AS expires_at, NULL::uuid AS group_id
     UNION ALL
-    SELECT g.principal_id, false, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at
+    SELECT m.principal_id, false, '', NULL, '', '{}', m.expires_at, m.group_id
+    FROM group_memberships m
+    WHERE m.principal_id = ANY ($1::uuid[])
+    UNION ALL
+    SELECT g.principal_id, false, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at, NULL
     FROM grants g
     WHERE g.principal_id = ANY ($1::uuid[])
     UNION ALL
     SELECT m.principal_id, false, g.target_kind, g.target_id, g.level, g.capabilities,
-           LEAST(g.expires_at, m.expires_at)
+           LEAST(g.expires_at, m.expires_at), NULL
     FROM group_memberships m
     JOIN grants g ON g.group_id = m.group_id
     WHERE m.principal_id = ANY ($1::uuid[])
     UNION ALL
-    SELECT NULL::uuid, true, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at
+    SELECT NULL::uuid, true, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at, NULL
     FROM groups e
     JOIN grants g ON g.group_id = e.id
     WHERE e.kind = 'everyone'
@@ -64,13 +68,15 @@ type HeldReadRow struct {
 	Level        string
 	Capabilities []string
 	ExpiresAt    *time.Time
+	GroupID      *ids.ID
 }
 
 // SPDX-License-Identifier: Apache-2.0
 // HeldRead gives, in one snapshot, the version of all rights and every grant that has come to
 // the principals: direct, through a membership, and those of the group of all members with no
-// principal. The one row without a level carries the version when there are no grants. Served
-// by grants_principal, group_memberships_principal and grants_group.
+// principal. Rows without a level are the memberships themselves, and the one without a
+// principal carries the version when there is nothing else. Served by grants_principal,
+// group_memberships_principal and grants_group.
 func (q *Queries) HeldRead(ctx context.Context, principals []ids.ID) ([]HeldReadRow, error) {
 	rows, err := q.db.Query(ctx, heldRead, principals)
 	if err != nil {
@@ -89,6 +95,7 @@ func (q *Queries) HeldRead(ctx context.Context, principals []ids.ID) ([]HeldRead
 			&i.Level,
 			&i.Capabilities,
 			&i.ExpiresAt,
+			&i.GroupID,
 		); err != nil {
 			return nil, err
 		}
