@@ -52,7 +52,7 @@ type Session struct {
 // LoginWithCode redeems an enrollment code and sets the person's password.
 func (c *Client) LoginWithCode(ctx context.Context, key *Key, device api.DeviceInfo, code, password string) (*Session, error) {
 	return c.login(ctx, key, api.BeginLoginRequest{Driver: api.BeginLoginRequestDriverEnrollment, Code: &code, Device: device},
-		api.CompleteLoginRequest{Credential: &api.NewCredential{Kind: api.NewCredentialKindPassword, Password: password}})
+		api.CompleteLoginRequest{Credential: &api.NewCredential{Kind: api.NewCredentialKindPassword, Password: &password}})
 }
 
 // LoginWithPassword logs a person in by handle or verified e-mail. It returns a *PendingError when the device has

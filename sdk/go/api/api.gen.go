@@ -68,6 +68,7 @@ const (
 const (
 	BeginLoginRequestDriverEnrollment BeginLoginRequestDriver = "enrollment"
 	BeginLoginRequestDriverLocal      BeginLoginRequestDriver = "local"
+	BeginLoginRequestDriverPasskey    BeginLoginRequestDriver = "passkey"
 )
 
 // Defines values for BillingMode.
@@ -330,6 +331,7 @@ const (
 
 // Defines values for NewCredentialKind.
 const (
+	NewCredentialKindPasskey  NewCredentialKind = "passkey"
 	NewCredentialKindPassword NewCredentialKind = "password"
 )
 
@@ -1109,19 +1111,24 @@ type ChannelOperator struct {
 // ClientKind Which client a device runs.
 type ClientKind string
 
-// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `credential` for `enrollment`, none when a pending device asks again.
+// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again.
 type CompleteLoginRequest struct {
-	// Credential The credential an enrollment sets.
+	// Credential The credential an enrollment sets; `passkey` and `name`, or `password`.
 	Credential *NewCredential `json:"credential,omitempty"`
 
 	// Login Handle or verified e-mail address.
-	Login    *string `json:"login,omitempty"`
-	Password *string `json:"password,omitempty"`
+	Login *string `json:"login,omitempty"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
-// CompleteStepUpRequest defines model for CompleteStepUpRequest.
+// CompleteStepUpRequest The member that the method asks for, and no other.
 type CompleteStepUpRequest struct {
-	Password string `json:"password"`
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
 // ContextMessage defines model for ContextMessage.
@@ -2031,6 +2038,9 @@ type LoginFlow struct {
 	// Methods Credentials that can be set with the code; only with `enrollment`.
 	Methods []string `json:"methods,omitzero"`
 
+	// PasskeyOptions With `passkey` and `enrollment`. For `passkey` they name no credential, whoever is meant.
+	PasskeyOptions PasskeyOptions `json:"passkey_options,omitempty"`
+
 	// Principal Whom the enrollment code belongs to; only with `enrollment`.
 	Principal *FlowPrincipal `json:"principal,omitempty"`
 
@@ -2306,10 +2316,16 @@ type NameVersion struct {
 	Version string `json:"version"`
 }
 
-// NewCredential The credential an enrollment sets.
+// NewCredential The credential an enrollment sets; `passkey` and `name`, or `password`.
 type NewCredential struct {
-	Kind     NewCredentialKind `json:"kind"`
-	Password string            `json:"password"`
+	Kind NewCredentialKind `json:"kind"`
+
+	// Name Name of the passkey; the name of the device when it is left out.
+	Name *string `json:"name,omitempty"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
 // NewCredentialKind defines model for NewCredentialKind.
@@ -2320,6 +2336,39 @@ type NotifyMode string
 
 // OperatorMode Where the operator of a channel comes from.
 type OperatorMode string
+
+// Passkey A passkey of a person. Its key never leaves the authenticator.
+type Passkey struct {
+	// BackedUp The passkey is kept by a provider that copies it to other devices.
+	BackedUp   bool       `json:"backed_up"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ID         string     `json:"id"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	Name       string     `json:"name"`
+
+	// Transports How the authenticator can be reached, for example `internal`, `hybrid`, `usb`.
+	Transports []string `json:"transports"`
+}
+
+// PasskeyAnswer What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+type PasskeyAnswer = json.RawMessage
+
+// PasskeyCeremony defines model for PasskeyCeremony.
+type PasskeyCeremony struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+	PasskeyOptions PasskeyOptions `json:"passkey_options"`
+}
+
+// PasskeyList defines model for PasskeyList.
+type PasskeyList struct {
+	Items      []Passkey `json:"items"`
+	NextCursor *string   `json:"next_cursor"`
+}
+
+// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+type PasskeyOptions = json.RawMessage
 
 // PasswordPolicy defines model for PasswordPolicy.
 type PasswordPolicy struct {
@@ -2531,6 +2580,19 @@ type ReauthRequiredReason string
 // RefreshRequest defines model for RefreshRequest.
 type RefreshRequest struct {
 	RefreshToken string `json:"refresh_token"`
+}
+
+// RegisterPasskeyRequest defines model for RegisterPasskeyRequest.
+type RegisterPasskeyRequest struct {
+	Name string `json:"name"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey PasskeyAnswer `json:"passkey"`
+}
+
+// RenamePasskeyRequest defines model for RenamePasskeyRequest.
+type RenamePasskeyRequest struct {
+	Name string `json:"name"`
 }
 
 // ReplyRef defines model for ReplyRef.
@@ -3262,6 +3324,9 @@ type StepState string
 type StepUpFlow struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	FlowID    string    `json:"flow_id"`
+
+	// PasskeyOptions Only with the method `passkey`.
+	PasskeyOptions PasskeyOptions `json:"passkey_options,omitempty"`
 }
 
 // StepUpResult Tokens from before the step-up end at once; go on with this one.
@@ -3749,6 +3814,9 @@ type Limit = int
 // MessageID defines model for MessageID.
 type MessageID = string
 
+// PasskeyID defines model for PasskeyID.
+type PasskeyID = string
+
 // PrincipalID defines model for PrincipalID.
 type PrincipalID = string
 
@@ -4030,6 +4098,36 @@ type UpdateSelfParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
 
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RegisterPasskeyParams defines parameters for RegisterPasskey.
+type RegisterPasskeyParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// BeginPasskeyParams defines parameters for BeginPasskey.
+type BeginPasskeyParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokePasskeyParams defines parameters for RevokePasskey.
+type RevokePasskeyParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RenamePasskeyParams defines parameters for RenamePasskey.
+type RenamePasskeyParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RemovePasswordParams defines parameters for RemovePassword.
+type RemovePasswordParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -4322,6 +4420,12 @@ type IssueEnrollmentCodeParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RevokeUserPasskeyParams defines parameters for RevokeUserPasskey.
+type RevokeUserPasskeyParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListUserSessionsParams defines parameters for ListUserSessions.
 type ListUserSessionsParams struct {
 	// Limit Most items of a page.
@@ -4390,6 +4494,12 @@ type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
 
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest
+
+// RegisterPasskeyJSONRequestBody defines body for RegisterPasskey for application/json ContentType.
+type RegisterPasskeyJSONRequestBody = RegisterPasskeyRequest
+
+// RenamePasskeyJSONRequestBody defines body for RenamePasskey for application/json ContentType.
+type RenamePasskeyJSONRequestBody = RenamePasskeyRequest
 
 // SetPasswordJSONRequestBody defines body for SetPassword for application/json ContentType.
 type SetPasswordJSONRequestBody = SetPasswordRequest

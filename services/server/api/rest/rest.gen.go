@@ -79,6 +79,7 @@ const (
 const (
 	BeginLoginRequestDriverEnrollment BeginLoginRequestDriver = "enrollment"
 	BeginLoginRequestDriverLocal      BeginLoginRequestDriver = "local"
+	BeginLoginRequestDriverPasskey    BeginLoginRequestDriver = "passkey"
 )
 
 // Defines values for BillingMode.
@@ -305,6 +306,7 @@ const (
 
 // Defines values for NewCredentialKind.
 const (
+	NewCredentialKindPasskey  NewCredentialKind = "passkey"
 	NewCredentialKindPassword NewCredentialKind = "password"
 )
 
@@ -870,19 +872,24 @@ type ChannelOperator struct {
 // ClientKind Which client a device runs.
 type ClientKind string
 
-// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `credential` for `enrollment`, none when a pending device asks again.
+// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again.
 type CompleteLoginRequest struct {
-	// Credential The credential an enrollment sets.
+	// Credential The credential an enrollment sets; `passkey` and `name`, or `password`.
 	Credential *NewCredential `json:"credential,omitempty"`
 
 	// Login Handle or verified e-mail address.
-	Login    *string `json:"login,omitempty"`
-	Password *string `json:"password,omitempty"`
+	Login *string `json:"login,omitempty"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
-// CompleteStepUpRequest defines model for CompleteStepUpRequest.
+// CompleteStepUpRequest The member that the method asks for, and no other.
 type CompleteStepUpRequest struct {
-	Password string `json:"password"`
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
 // ContextMessage defines model for ContextMessage.
@@ -1545,8 +1552,11 @@ type LoginFlow struct {
 	FlowID    ids.ID        `json:"flow_id"`
 
 	// Methods Credentials that can be set with the code; only with `enrollment`.
-	Methods   []string       `json:"methods,omitzero"`
-	Principal *FlowPrincipal `json:"principal,omitempty"`
+	Methods []string `json:"methods,omitzero"`
+
+	// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+	PasskeyOptions PasskeyOptions `json:"passkey_options,omitempty"`
+	Principal      *FlowPrincipal `json:"principal,omitempty"`
 
 	// Purpose What an enrollment code is for.
 	Purpose *EnrollmentPurpose `json:"purpose,omitempty"`
@@ -1746,10 +1756,16 @@ type NameVersion struct {
 	Version string `json:"version"`
 }
 
-// NewCredential The credential an enrollment sets.
+// NewCredential The credential an enrollment sets; `passkey` and `name`, or `password`.
 type NewCredential struct {
-	Kind     NewCredentialKind `json:"kind"`
-	Password string            `json:"password"`
+	Kind NewCredentialKind `json:"kind"`
+
+	// Name Name of the passkey; the name of the device when it is left out.
+	Name *string `json:"name,omitempty"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
+	Password *string       `json:"password,omitempty"`
 }
 
 // NewCredentialKind defines model for NewCredentialKind.
@@ -1760,6 +1776,39 @@ type NotifyMode string
 
 // OperatorMode Where the operator of a channel comes from.
 type OperatorMode string
+
+// Passkey A passkey of a person. Its key never leaves the authenticator.
+type Passkey struct {
+	// BackedUp The passkey is kept by a provider that copies it to other devices.
+	BackedUp   bool           `json:"backed_up"`
+	CreatedAt  jsontype.Time  `json:"created_at"`
+	ID         ids.ID         `json:"id"`
+	LastUsedAt *jsontype.Time `json:"last_used_at"`
+	Name       string         `json:"name"`
+
+	// Transports How the authenticator can be reached, for example `internal`, `hybrid`, `usb`.
+	Transports []string `json:"transports"`
+}
+
+// PasskeyAnswer What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+type PasskeyAnswer = json.RawMessage
+
+// PasskeyCeremony defines model for PasskeyCeremony.
+type PasskeyCeremony struct {
+	ExpiresAt jsontype.Time `json:"expires_at"`
+
+	// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+	PasskeyOptions PasskeyOptions `json:"passkey_options"`
+}
+
+// PasskeyList defines model for PasskeyList.
+type PasskeyList struct {
+	Items      []Passkey `json:"items"`
+	NextCursor *string   `json:"next_cursor"`
+}
+
+// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+type PasskeyOptions = json.RawMessage
 
 // PasswordPolicy defines model for PasswordPolicy.
 type PasswordPolicy struct {
@@ -1923,6 +1972,19 @@ type ReadState struct {
 // RefreshRequest defines model for RefreshRequest.
 type RefreshRequest struct {
 	RefreshToken string `json:"refresh_token"`
+}
+
+// RegisterPasskeyRequest defines model for RegisterPasskeyRequest.
+type RegisterPasskeyRequest struct {
+	Name string `json:"name"`
+
+	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
+	Passkey PasskeyAnswer `json:"passkey"`
+}
+
+// RenamePasskeyRequest defines model for RenamePasskeyRequest.
+type RenamePasskeyRequest struct {
+	Name string `json:"name"`
 }
 
 // ReplyRef defines model for ReplyRef.
@@ -2449,6 +2511,9 @@ type StepState string
 type StepUpFlow struct {
 	ExpiresAt jsontype.Time `json:"expires_at"`
 	FlowID    ids.ID        `json:"flow_id"`
+
+	// PasskeyOptions What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey.
+	PasskeyOptions PasskeyOptions `json:"passkey_options,omitempty"`
 }
 
 // StepUpResult Tokens from before the step-up end at once; go on with this one.
@@ -2769,6 +2834,9 @@ type Limit = int
 
 // MessageID defines model for MessageID.
 type MessageID = ids.ID
+
+// PasskeyID defines model for PasskeyID.
+type PasskeyID = ids.ID
 
 // PrincipalID defines model for PrincipalID.
 type PrincipalID = ids.ID
@@ -3172,6 +3240,12 @@ type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest
 
+// RegisterPasskeyJSONRequestBody defines body for RegisterPasskey for application/json ContentType.
+type RegisterPasskeyJSONRequestBody = RegisterPasskeyRequest
+
+// RenamePasskeyJSONRequestBody defines body for RenamePasskey for application/json ContentType.
+type RenamePasskeyJSONRequestBody = RenamePasskeyRequest
+
 // SetPasswordJSONRequestBody defines body for SetPassword for application/json ContentType.
 type SetPasswordJSONRequestBody = SetPasswordRequest
 
@@ -3354,6 +3428,24 @@ type ServerInterface interface {
 	// UpdateSelf Change the own profile
 	// (PATCH /me)
 	UpdateSelf(w http.ResponseWriter, r *http.Request, params UpdateSelfParams)
+	// ListPasskeys List the own passkeys
+	// (GET /me/passkeys)
+	ListPasskeys(w http.ResponseWriter, r *http.Request)
+	// RegisterPasskey Add a passkey
+	// (POST /me/passkeys)
+	RegisterPasskey(w http.ResponseWriter, r *http.Request)
+	// BeginPasskey Get the options for a new passkey
+	// (POST /me/passkeys/options)
+	BeginPasskey(w http.ResponseWriter, r *http.Request)
+	// RevokePasskey Remove an own passkey
+	// (DELETE /me/passkeys/{passkey_id})
+	RevokePasskey(w http.ResponseWriter, r *http.Request, passkeyID PasskeyID)
+	// RenamePasskey Rename an own passkey
+	// (PATCH /me/passkeys/{passkey_id})
+	RenamePasskey(w http.ResponseWriter, r *http.Request, passkeyID PasskeyID)
+	// RemovePassword Remove the own password
+	// (DELETE /me/password)
+	RemovePassword(w http.ResponseWriter, r *http.Request)
 	// SetPassword Set or change the own password
 	// (PUT /me/password)
 	SetPassword(w http.ResponseWriter, r *http.Request)
@@ -3474,6 +3566,9 @@ type ServerInterface interface {
 	// IssueEnrollmentCode Issue a new enrollment code
 	// (POST /users/{user_id}/enrollment-code)
 	IssueEnrollmentCode(w http.ResponseWriter, r *http.Request, userID UserID)
+	// RevokeUserPasskey Remove a passkey of a person
+	// (DELETE /users/{user_id}/passkeys/{passkey_id})
+	RevokeUserPasskey(w http.ResponseWriter, r *http.Request, userID UserID, passkeyID PasskeyID)
 	// ListUserSessions List the sessions of a person
 	// (GET /users/{user_id}/sessions)
 	ListUserSessions(w http.ResponseWriter, r *http.Request, userID UserID, params ListUserSessionsParams)
@@ -5116,6 +5211,114 @@ func (siw *ServerInterfaceWrapper) UpdateSelf(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListPasskeys operation middleware
+func (siw *ServerInterfaceWrapper) ListPasskeys(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListPasskeys(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RegisterPasskey operation middleware
+func (siw *ServerInterfaceWrapper) RegisterPasskey(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RegisterPasskey(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BeginPasskey operation middleware
+func (siw *ServerInterfaceWrapper) BeginPasskey(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BeginPasskey(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokePasskey operation middleware
+func (siw *ServerInterfaceWrapper) RevokePasskey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "passkey_id" -------------
+	var passkeyID PasskeyID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "passkey_id", r.PathValue("passkey_id"), &passkeyID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "passkey_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokePasskey(w, r, passkeyID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RenamePasskey operation middleware
+func (siw *ServerInterfaceWrapper) RenamePasskey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "passkey_id" -------------
+	var passkeyID PasskeyID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "passkey_id", r.PathValue("passkey_id"), &passkeyID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "passkey_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RenamePasskey(w, r, passkeyID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemovePassword operation middleware
+func (siw *ServerInterfaceWrapper) RemovePassword(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemovePassword(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SetPassword operation middleware
 func (siw *ServerInterfaceWrapper) SetPassword(w http.ResponseWriter, r *http.Request) {
 
@@ -6589,6 +6792,41 @@ func (siw *ServerInterfaceWrapper) IssueEnrollmentCode(w http.ResponseWriter, r 
 	handler.ServeHTTP(w, r)
 }
 
+// RevokeUserPasskey operation middleware
+func (siw *ServerInterfaceWrapper) RevokeUserPasskey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", r.PathValue("user_id"), &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "passkey_id" -------------
+	var passkeyID PasskeyID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "passkey_id", r.PathValue("passkey_id"), &passkeyID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "passkey_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeUserPasskey(w, r, userID, passkeyID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListUserSessions operation middleware
 func (siw *ServerInterfaceWrapper) ListUserSessions(w http.ResponseWriter, r *http.Request) {
 
@@ -6834,6 +7072,12 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jwks", wrapper.GetJWKS)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me", wrapper.GetSelf)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/me", wrapper.UpdateSelf)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/passkeys", wrapper.ListPasskeys)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/passkeys", wrapper.RegisterPasskey)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/me/passkeys/{passkey_id}", wrapper.RevokePasskey)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/me/passkeys/{passkey_id}", wrapper.RenamePasskey)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/passkeys/options", wrapper.BeginPasskey)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/me/password", wrapper.RemovePassword)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/me/password", wrapper.SetPassword)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/sessions", wrapper.ListSessions)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/sessions/revoke-others", wrapper.RevokeOtherSessions)
@@ -6874,6 +7118,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/disable", wrapper.DisableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enable", wrapper.EnableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enrollment-code", wrapper.IssueEnrollmentCode)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/users/{user_id}/passkeys/{passkey_id}", wrapper.RevokeUserPasskey)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users/{user_id}/sessions", wrapper.ListUserSessions)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/sessions/revoke-all", wrapper.RevokeUserSessions)
 
@@ -8059,6 +8304,124 @@ func (response UpdateSelf200JSONResponse) VisitUpdateSelfResponse(w http.Respons
 	return err
 }
 
+type ListPasskeysRequestObject struct {
+}
+
+type ListPasskeysResponseObject interface {
+	VisitListPasskeysResponse(w http.ResponseWriter) error
+}
+
+type ListPasskeys200JSONResponse PasskeyList
+
+func (response ListPasskeys200JSONResponse) VisitListPasskeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RegisterPasskeyRequestObject struct {
+	Body *RegisterPasskeyJSONRequestBody
+}
+
+type RegisterPasskeyResponseObject interface {
+	VisitRegisterPasskeyResponse(w http.ResponseWriter) error
+}
+
+type RegisterPasskey201JSONResponse Passkey
+
+func (response RegisterPasskey201JSONResponse) VisitRegisterPasskeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginPasskeyRequestObject struct {
+}
+
+type BeginPasskeyResponseObject interface {
+	VisitBeginPasskeyResponse(w http.ResponseWriter) error
+}
+
+type BeginPasskey201JSONResponse PasskeyCeremony
+
+func (response BeginPasskey201JSONResponse) VisitBeginPasskeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokePasskeyRequestObject struct {
+	PasskeyID PasskeyID `json:"passkey_id"`
+}
+
+type RevokePasskeyResponseObject interface {
+	VisitRevokePasskeyResponse(w http.ResponseWriter) error
+}
+
+type RevokePasskey204Response struct {
+}
+
+func (response RevokePasskey204Response) VisitRevokePasskeyResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RenamePasskeyRequestObject struct {
+	PasskeyID PasskeyID `json:"passkey_id"`
+	Body      *RenamePasskeyJSONRequestBody
+}
+
+type RenamePasskeyResponseObject interface {
+	VisitRenamePasskeyResponse(w http.ResponseWriter) error
+}
+
+type RenamePasskey200JSONResponse Passkey
+
+func (response RenamePasskey200JSONResponse) VisitRenamePasskeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemovePasswordRequestObject struct {
+}
+
+type RemovePasswordResponseObject interface {
+	VisitRemovePasswordResponse(w http.ResponseWriter) error
+}
+
+type RemovePassword204Response struct {
+}
+
+func (response RemovePassword204Response) VisitRemovePasswordResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
 type SetPasswordRequestObject struct {
 	Body *SetPasswordJSONRequestBody
 }
@@ -9057,6 +9420,23 @@ func (response IssueEnrollmentCode201JSONResponse) VisitIssueEnrollmentCodeRespo
 	return err
 }
 
+type RevokeUserPasskeyRequestObject struct {
+	UserID    UserID    `json:"user_id"`
+	PasskeyID PasskeyID `json:"passkey_id"`
+}
+
+type RevokeUserPasskeyResponseObject interface {
+	VisitRevokeUserPasskeyResponse(w http.ResponseWriter) error
+}
+
+type RevokeUserPasskey204Response struct {
+}
+
+func (response RevokeUserPasskey204Response) VisitRevokeUserPasskeyResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
 type ListUserSessionsRequestObject struct {
 	UserID UserID `json:"user_id"`
 	Params ListUserSessionsParams
@@ -9236,6 +9616,24 @@ type StrictServerInterface interface {
 	// UpdateSelf Change the own profile
 	// (PATCH /me)
 	UpdateSelf(ctx context.Context, request UpdateSelfRequestObject) (UpdateSelfResponseObject, error)
+	// ListPasskeys List the own passkeys
+	// (GET /me/passkeys)
+	ListPasskeys(ctx context.Context, request ListPasskeysRequestObject) (ListPasskeysResponseObject, error)
+	// RegisterPasskey Add a passkey
+	// (POST /me/passkeys)
+	RegisterPasskey(ctx context.Context, request RegisterPasskeyRequestObject) (RegisterPasskeyResponseObject, error)
+	// BeginPasskey Get the options for a new passkey
+	// (POST /me/passkeys/options)
+	BeginPasskey(ctx context.Context, request BeginPasskeyRequestObject) (BeginPasskeyResponseObject, error)
+	// RevokePasskey Remove an own passkey
+	// (DELETE /me/passkeys/{passkey_id})
+	RevokePasskey(ctx context.Context, request RevokePasskeyRequestObject) (RevokePasskeyResponseObject, error)
+	// RenamePasskey Rename an own passkey
+	// (PATCH /me/passkeys/{passkey_id})
+	RenamePasskey(ctx context.Context, request RenamePasskeyRequestObject) (RenamePasskeyResponseObject, error)
+	// RemovePassword Remove the own password
+	// (DELETE /me/password)
+	RemovePassword(ctx context.Context, request RemovePasswordRequestObject) (RemovePasswordResponseObject, error)
 	// SetPassword Set or change the own password
 	// (PUT /me/password)
 	SetPassword(ctx context.Context, request SetPasswordRequestObject) (SetPasswordResponseObject, error)
@@ -9356,6 +9754,9 @@ type StrictServerInterface interface {
 	// IssueEnrollmentCode Issue a new enrollment code
 	// (POST /users/{user_id}/enrollment-code)
 	IssueEnrollmentCode(ctx context.Context, request IssueEnrollmentCodeRequestObject) (IssueEnrollmentCodeResponseObject, error)
+	// RevokeUserPasskey Remove a passkey of a person
+	// (DELETE /users/{user_id}/passkeys/{passkey_id})
+	RevokeUserPasskey(ctx context.Context, request RevokeUserPasskeyRequestObject) (RevokeUserPasskeyResponseObject, error)
 	// ListUserSessions List the sessions of a person
 	// (GET /users/{user_id}/sessions)
 	ListUserSessions(ctx context.Context, request ListUserSessionsRequestObject) (ListUserSessionsResponseObject, error)
@@ -10836,6 +11237,192 @@ func (sh *strictHandler) UpdateSelf(w http.ResponseWriter, r *http.Request, para
 	}
 }
 
+// ListPasskeys operation middleware
+func (sh *strictHandler) ListPasskeys(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "listPasskeys"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListPasskeysRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPasskeys(ctx, request.(ListPasskeysRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPasskeys")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListPasskeysResponseObject); ok {
+		if err := validResponse.VisitListPasskeysResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RegisterPasskey operation middleware
+func (sh *strictHandler) RegisterPasskey(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "registerPasskey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RegisterPasskeyRequestObject
+
+	var body RegisterPasskeyJSONRequestBody
+	if err := decodeBody(r, "registerPasskey", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RegisterPasskey(ctx, request.(RegisterPasskeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RegisterPasskey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RegisterPasskeyResponseObject); ok {
+		if err := validResponse.VisitRegisterPasskeyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// BeginPasskey operation middleware
+func (sh *strictHandler) BeginPasskey(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "beginPasskey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request BeginPasskeyRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.BeginPasskey(ctx, request.(BeginPasskeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BeginPasskey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(BeginPasskeyResponseObject); ok {
+		if err := validResponse.VisitBeginPasskeyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokePasskey operation middleware
+func (sh *strictHandler) RevokePasskey(w http.ResponseWriter, r *http.Request, passkeyID PasskeyID) {
+	if err := checkParams(r, "revokePasskey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RevokePasskeyRequestObject
+
+	request.PasskeyID = passkeyID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokePasskey(ctx, request.(RevokePasskeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokePasskey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokePasskeyResponseObject); ok {
+		if err := validResponse.VisitRevokePasskeyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RenamePasskey operation middleware
+func (sh *strictHandler) RenamePasskey(w http.ResponseWriter, r *http.Request, passkeyID PasskeyID) {
+	if err := checkParams(r, "renamePasskey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RenamePasskeyRequestObject
+
+	request.PasskeyID = passkeyID
+
+	var body RenamePasskeyJSONRequestBody
+	if err := decodeBody(r, "renamePasskey", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RenamePasskey(ctx, request.(RenamePasskeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenamePasskey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RenamePasskeyResponseObject); ok {
+		if err := validResponse.VisitRenamePasskeyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemovePassword operation middleware
+func (sh *strictHandler) RemovePassword(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "removePassword"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RemovePasswordRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemovePassword(ctx, request.(RemovePasswordRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemovePassword")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemovePasswordResponseObject); ok {
+		if err := validResponse.VisitRemovePasswordResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // SetPassword operation middleware
 func (sh *strictHandler) SetPassword(w http.ResponseWriter, r *http.Request) {
 	if err := checkParams(r, "setPassword"); err != nil {
@@ -12146,6 +12733,37 @@ func (sh *strictHandler) IssueEnrollmentCode(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(IssueEnrollmentCodeResponseObject); ok {
 		if err := validResponse.VisitIssueEnrollmentCodeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeUserPasskey operation middleware
+func (sh *strictHandler) RevokeUserPasskey(w http.ResponseWriter, r *http.Request, userID UserID, passkeyID PasskeyID) {
+	if err := checkParams(r, "revokeUserPasskey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RevokeUserPasskeyRequestObject
+
+	request.UserID = userID
+	request.PasskeyID = passkeyID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeUserPasskey(ctx, request.(RevokeUserPasskeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeUserPasskey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeUserPasskeyResponseObject); ok {
+		if err := validResponse.VisitRevokeUserPasskeyResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

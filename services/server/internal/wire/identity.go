@@ -11,6 +11,7 @@ import (
 	identityhttp "github.com/OWNER/bothy/services/server/internal/identity/adapters/httpapi"
 	identityjobs "github.com/OWNER/bothy/services/server/internal/identity/adapters/jobs"
 	identitypg "github.com/OWNER/bothy/services/server/internal/identity/adapters/postgres"
+	"github.com/OWNER/bothy/services/server/internal/identity/adapters/webauthn"
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -39,6 +40,10 @@ func (p *process) buildIdentity(context.Context) error {
 	if err != nil {
 		return err
 	}
+	ceremonies, err := webauthn.New(config.PublicURL, config.PasskeyExtraOrigins)
+	if err != nil {
+		return err
+	}
 	if m.proofs, err = identityapp.NewProofs(config, p.clock); err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func (p *process) buildIdentity(context.Context) error {
 	m.service, err = identityapp.New(config, identityapp.Deps{
 		Units: p.units, Clock: p.clock, Log: p.log, Authorizer: p.authz.service, Audit: p.audit.recorder, Events: p.sync.appender,
 		Keys: p.instance.service, Instance: p.instance.service, Settings: p.instance.service, Grants: p.authz.service,
-		Groups: p.authz.service, Store: store, Hasher: hasher, Throttle: p.limiter, Proofs: m.proofs, Memory: memory,
+		Groups: p.authz.service, Store: store, Hasher: hasher, Ceremonies: ceremonies, Throttle: p.limiter, Proofs: m.proofs, Memory: memory,
 		CredentialEnded: p.credentialEnded,
 	})
 	if err != nil {

@@ -49,15 +49,17 @@ func (s *Server) Enroll(t testing.TB, code string) *Client {
 	c := &Client{Server: s, DeviceKey: identitytest.NewKey(t), Password: password}
 	flow := c.Call(t, "beginLogin", Body{"driver": "enrollment", "code": code, "device": device}).Is(t, 201)
 	done := c.Call(t, "completeLogin", flow.Str("flow_id"), Body{"credential": Body{"kind": "password", "password": password}}).Is(t, 200)
-	c.adopt(done)
+	c.Adopt(done)
 	return c
 }
 
-// adopt takes over what a login gave.
-func (c *Client) adopt(r *Response) {
+// Adopt takes over what a login or a step-up gave.
+func (c *Client) Adopt(r *Response) {
 	c.set(&c.access, r.Str("access_token"))
-	c.set(&c.refresh, r.Str("refresh_token"))
-	c.Session, c.Device = r.Str("session.id"), r.Str("device.id")
+	if token := r.Str("refresh_token"); token != "" {
+		c.set(&c.refresh, token)
+		c.Session, c.Device = r.Str("session.id"), r.Str("device.id")
+	}
 	if id := r.Str("principal.id"); id != "" {
 		c.ID, c.Handle = id, r.Str("principal.handle")
 	}
@@ -68,7 +70,7 @@ func (c *Client) Login(t testing.TB) *Client {
 	t.Helper()
 	other := &Client{Server: c.Server, DeviceKey: identitytest.NewKey(t), Password: c.Password, ID: c.ID, Handle: c.Handle}
 	flow := other.Call(t, "beginLogin", Body{"driver": "local", "device": device}).Is(t, 201)
-	other.adopt(other.Call(t, "completeLogin", flow.Str("flow_id"), Body{"login": c.Handle, "password": c.Password}).Is(t, 200))
+	other.Adopt(other.Call(t, "completeLogin", flow.Str("flow_id"), Body{"login": c.Handle, "password": c.Password}).Is(t, 200))
 	return other
 }
 
@@ -77,7 +79,7 @@ func (c *Client) Renew(t testing.TB) *Response {
 	t.Helper()
 	r := c.Call(t, "refreshToken", Body{"refresh_token": c.Refresh()})
 	if r.Status == 200 {
-		c.adopt(r)
+		c.Adopt(r)
 	}
 	return r
 }
@@ -87,7 +89,7 @@ func (c *Client) StepUp(t testing.TB) {
 	t.Helper()
 	flow := c.Call(t, "beginStepUp", Body{"method": "password"}).OK(t)
 	done := c.Call(t, "completeStepUp", flow.Str("flow_id"), Body{"password": c.Password}).OK(t)
-	c.set(&c.access, done.Str("access_token"))
+	c.Adopt(done)
 }
 
 // Person makes a member and signs her in. The handle gets a number, so that every call makes

@@ -104,6 +104,7 @@ var parents = map[string]string{
 	"grant_id":   "SELECT ARRAY[subject_id, target_id] FROM grants WHERE id = $1",
 	"session_id": "SELECT ARRAY[principal_id] FROM auth_sessions WHERE id = $1",
 	"token_id":   "SELECT ARRAY[principal_id] FROM api_tokens WHERE id = $1",
+	"passkey_id": "SELECT ARRAY[principal_id] FROM passkey_credentials WHERE id = $1",
 }
 
 // inspect proves that every identifier in the path of a success was authorized or lies inside

@@ -685,6 +685,71 @@ export interface paths {
         patch: operations["updateSelf"];
         trace?: never;
     };
+    "/me/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the own passkeys
+         * @description Newest first. A person has at most 20.
+         */
+        get: operations["listPasskeys"];
+        put?: never;
+        /**
+         * Add a passkey
+         * @description Takes what the authenticator answered to the options of `beginPasskey`. The options work once, in the session that asked for them. Reasons of `conflict`: `passkey_limit`, `passkey_in_use`.
+         */
+        post: operations["registerPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/passkeys/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an own passkey
+         * @description It signs nobody in from then on; sessions go on. Reason of `conflict`: `no_login_left`.
+         */
+        delete: operations["revokePasskey"];
+        options?: never;
+        head?: never;
+        /** Rename an own passkey */
+        patch: operations["renamePasskey"];
+        trace?: never;
+    };
+    "/me/passkeys/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get the options for a new passkey
+         * @description Hand the options to the authenticator and its answer to `registerPasskey`, within five minutes. Needs a fresh proof of the person; who has neither passkey nor password yet needs a login younger than five minutes instead. Reason of `conflict`: `passkey_limit`.
+         */
+        post: operations["beginPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/me/password": {
         parameters: {
             query?: never;
@@ -699,7 +764,11 @@ export interface paths {
          */
         put: operations["setPassword"];
         post?: never;
-        delete?: never;
+        /**
+         * Remove the own password
+         * @description Reason of `conflict`: `no_login_left`, when it is the last way in.
+         */
+        delete: operations["removePassword"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1320,6 +1389,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/users/{user_id}/passkeys/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a passkey of a person
+         * @description For owners. Reason of `conflict`: `no_login_left`, when an owner would keep no way in.
+         */
+        delete: operations["revokeUserPasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users/{user_id}/sessions": {
         parameters: {
             query?: never;
@@ -1628,7 +1717,7 @@ export interface components {
             driver: components["schemas"]["BeginLoginRequestDriver"];
         };
         /** @enum {string} */
-        BeginLoginRequestDriver: "local" | "enrollment";
+        BeginLoginRequestDriver: "local" | "passkey" | "enrollment";
         BeginStepUpRequest: {
             method: components["schemas"]["NewCredentialKind"];
         };
@@ -1765,15 +1854,18 @@ export interface components {
          * @enum {string}
          */
         ClientKind: "app" | "console" | "cli";
-        /** @description Members by driver: `login` and `password` for `local`, `credential` for `enrollment`, none when a pending device asks again. */
+        /** @description Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again. */
         CompleteLoginRequest: {
             credential?: components["schemas"]["NewCredential"];
             /** @description Handle or verified e-mail address. */
             login?: string;
+            passkey?: components["schemas"]["PasskeyAnswer"];
             password?: string;
         };
+        /** @description The member that the method asks for, and no other. */
         CompleteStepUpRequest: {
-            password: string;
+            passkey?: components["schemas"]["PasskeyAnswer"];
+            password?: string;
         };
         ContextMessage: {
             attachments: unknown[];
@@ -2583,6 +2675,8 @@ export interface components {
             flow_id: string;
             /** @description Credentials that can be set with the code; only with `enrollment`. */
             methods?: string[];
+            /** @description With `passkey` and `enrollment`. For `passkey` they name no credential, whoever is meant. */
+            passkey_options?: components["schemas"]["PasskeyOptions"];
             /** @description Whom the enrollment code belongs to; only with `enrollment`. */
             principal?: components["schemas"]["FlowPrincipal"];
             /** @description Only with `enrollment`. */
@@ -2796,13 +2890,16 @@ export interface components {
             name: string;
             version: string;
         };
-        /** @description The credential an enrollment sets. */
+        /** @description The credential an enrollment sets; `passkey` and `name`, or `password`. */
         NewCredential: {
             kind: components["schemas"]["NewCredentialKind"];
-            password: string;
+            /** @description Name of the passkey; the name of the device when it is left out. */
+            name?: string;
+            passkey?: components["schemas"]["PasskeyAnswer"];
+            password?: string;
         };
         /** @enum {string} */
-        NewCredentialKind: "password";
+        NewCredentialKind: "passkey" | "password";
         /**
          * @description Whether a message may wake people.
          * @enum {string}
@@ -2813,6 +2910,37 @@ export interface components {
          * @enum {string}
          */
         OperatorMode: "inherit" | "own" | "none";
+        /** @description A passkey of a person. Its key never leaves the authenticator. */
+        Passkey: {
+            /** @description The passkey is kept by a provider that copies it to other devices. */
+            backed_up: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            last_used_at: string | null;
+            name: string;
+            /** @description How the authenticator can be reached, for example `internal`, `hybrid`, `usb`. */
+            transports: string[];
+        };
+        /** @description What the authenticator answered, as `PublicKeyCredential.toJSON` gives it. */
+        PasskeyAnswer: {
+            [key: string]: unknown;
+        };
+        PasskeyCeremony: {
+            /** Format: date-time */
+            expires_at: string;
+            passkey_options: components["schemas"]["PasskeyOptions"];
+        };
+        PasskeyList: {
+            items: components["schemas"]["Passkey"][];
+            next_cursor: string | null;
+        };
+        /** @description What the authenticator is asked, in the JSON form of WebAuthn Level 3. A browser reads it with `PublicKeyCredential.parseRequestOptionsFromJSON`, or `parseCreationOptionsFromJSON` for a new passkey. */
+        PasskeyOptions: {
+            [key: string]: unknown;
+        };
         PasswordPolicy: {
             max_length: number;
             min_length: number;
@@ -3009,6 +3137,13 @@ export interface components {
         ReauthRequiredReason: "expiring" | "revalidate";
         RefreshRequest: {
             refresh_token: string;
+        };
+        RegisterPasskeyRequest: {
+            name: string;
+            passkey: components["schemas"]["PasskeyAnswer"];
+        };
+        RenamePasskeyRequest: {
+            name: string;
         };
         ReplyRef: {
             /** Format: uuid */
@@ -3628,6 +3763,8 @@ export interface components {
             expires_at: string;
             /** Format: uuid */
             flow_id: string;
+            /** @description Only with the method `passkey`. */
+            passkey_options?: components["schemas"]["PasskeyOptions"];
         };
         /** @description Tokens from before the step-up end at once; go on with this one. */
         StepUpResult: {
@@ -3990,6 +4127,8 @@ export interface components {
         Limit: number;
         /** @description Identifier of the message. */
         MessageID: string;
+        /** @description Identifier of the passkey. */
+        PasskeyID: string;
         /** @description Identifier of the member. */
         PrincipalID: string;
         /** @description Identifier of the run. */
@@ -5318,6 +5457,135 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listPasskeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    registerPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegisterPasskeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokePasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the passkey. */
+                passkey_id: components["parameters"]["PasskeyID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    renamePasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the passkey. */
+                passkey_id: components["parameters"]["PasskeyID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenamePasskeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    beginPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyCeremony"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     setPassword: {
         parameters: {
             query?: never;
@@ -5330,6 +5598,28 @@ export interface operations {
                 "application/json": components["schemas"]["SetPasswordRequest"];
             };
         };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removePassword: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Done. */
             204: {
@@ -6506,6 +6796,33 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Enrollment"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeUserPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the passkey. */
+                passkey_id: components["parameters"]["PasskeyID"];
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

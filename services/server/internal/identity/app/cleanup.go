@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
@@ -26,18 +27,11 @@ var errKindNotOurs = errors.New("people are not changed through this port")
 // nothing.
 func (s *Service) Cleanup(ctx context.Context) error {
 	ctx = actor.With(ctx, actor.System())
-	for {
-		var deleted int
-		err := s.Units.Do(ctx, func(ctx context.Context) error {
-			var err error
-			deleted, err = s.Store.DeleteExpiredFlows(ctx, s.now(ctx), cleanupBatch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete expired logins: %w", err)
-		}
-		if deleted < cleanupBatch {
-			break
+	for name, remove := range map[string]func(context.Context, time.Time, int) (int, error){
+		"logins": s.Store.DeleteExpiredFlows, "challenges": s.Store.DeleteExpiredChallenges,
+	} {
+		if err := s.deleteExpired(ctx, remove); err != nil {
+			return fmt.Errorf("delete expired %s: %w", name, err)
 		}
 	}
 	unused, err := s.Store.UnusedDevices(ctx, s.Clock.Now().Add(-s.cfg.DeviceInactiveRevoke), expireBatch)
@@ -47,6 +41,21 @@ func (s *Service) Cleanup(ctx context.Context) error {
 	for _, d := range unused {
 		if err := s.expireDevice(ctx, d); err != nil {
 			return fmt.Errorf("revoke an unused device: %w", err)
+		}
+	}
+	return nil
+}
+
+// deleteExpired empties a table of what is over, one batch per unit.
+func (s *Service) deleteExpired(ctx context.Context, remove func(ctx context.Context, before time.Time, batch int) (int, error)) error {
+	for deleted := cleanupBatch; deleted == cleanupBatch; {
+		err := s.Units.Do(ctx, func(ctx context.Context) error {
+			var err error
+			deleted, err = remove(ctx, s.now(ctx), cleanupBatch)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

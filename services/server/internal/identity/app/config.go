@@ -27,6 +27,7 @@ type Config struct {
 	LockoutDuration      time.Duration `key:"auth.lockout_duration" default:"15m" min:"1m" max:"24h" doc:"After twenty failures an account ignores passwords from unknown devices for so long."`
 	MaxDevices           int           `key:"auth.max_devices" default:"50" min:"1" max:"1000" doc:"Devices of one person at most."`
 	PATMaxTTL            time.Duration `key:"auth.pat_max_ttl" default:"8760h" min:"1h" max:"87600h" doc:"Longest lifetime of a person's API token."`
+	PasskeyExtraOrigins  []string      `key:"auth.passkey.extra_origins" doc:"Further origins whose passkey ceremonies are accepted, for example of native apps."`
 	RevalidateInterval   time.Duration `key:"auth.revalidate_interval" default:"30s" min:"1s" max:"10m" doc:"How often connections of agents and apps are checked anew."`
 	CodeHMACKeyRef       string        `key:"auth.code_hmac_key_ref" default:"file:<secrets.dir>/auth_code_hmac_key" type:"ref" doc:"Secret of at least 32 bytes from which the keys of nonces and pseudonyms are derived; equal on all nodes."`
 	HandleRenameInterval time.Duration `key:"identity.handle_rename_interval" default:"720h" min:"0s" max:"8760h" doc:"How long a person waits between two changes of her handle."`

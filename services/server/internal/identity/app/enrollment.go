@@ -15,12 +15,16 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
+// firstCredential is what a person sets with a code, checked and ready to be stored.
+type firstCredential struct {
+	how provenBy
+	// store runs inside the unit that redeems the code.
+	store func(ctx context.Context) error
+}
+
 // completeEnrollment redeems a code: the person sets her first credential and is in. A
-// password that the policy refuses costs neither the code nor an attempt.
+// credential that is refused costs neither the code nor an attempt.
 func (s *Service) completeEnrollment(ctx context.Context, flow Flow, proof domain.Proof, in CompleteLoginInput) (LoginResult, error) {
-	if in.CredentialKind != methodPassword || in.NewPassword == "" {
-		return LoginResult{}, errs.Invalid("/credential", "required", "Set a password with this code.")
-	}
 	code, found, err := s.Store.CodeByID(ctx, flow.EnrollmentCodeID)
 	if err != nil {
 		return LoginResult{}, err
@@ -28,10 +32,7 @@ func (s *Service) completeEnrollment(ctx context.Context, flow Flow, proof domai
 	if !found || !code.Open(s.now(ctx)) {
 		return LoginResult{}, errFlowExpired()
 	}
-	if err := s.checkPassword(ctx, "/credential/password", in.NewPassword, code.Handle, code.Email); err != nil {
-		return LoginResult{}, err
-	}
-	hash, err := s.Hasher.Hash(ctx, in.NewPassword)
+	credential, err := s.firstCredential(ctx, flow, code, in)
 	if err != nil {
 		return LoginResult{}, err
 	}
@@ -43,13 +44,53 @@ func (s *Service) completeEnrollment(ctx context.Context, flow Flow, proof domai
 	var account Account
 	err = s.Units.Do(ctx, func(ctx context.Context) error {
 		var err error
-		made, account, err = s.redeem(ctx, flow, code, hash, key)
+		made, account, err = s.redeem(ctx, flow, code, credential, key)
 		return err
 	}, redeemOptions(code)...)
 	if err != nil {
 		return LoginResult{}, err
 	}
 	return s.result(ctx, made, &account)
+}
+
+// firstCredential checks what the person chose. Hashing and verifying happen here, outside
+// the unit.
+func (s *Service) firstCredential(ctx context.Context, flow Flow, code Code, in CompleteLoginInput) (firstCredential, error) {
+	switch {
+	case in.CredentialKind == methodPassword && in.NewPassword != "":
+		return s.firstPassword(ctx, code, in.NewPassword)
+	case in.CredentialKind == methodPasskey && len(in.NewPasskey) > 0:
+		return s.firstPasskey(ctx, flow, code, in)
+	default:
+		return firstCredential{}, errs.Invalid("/credential", "required", "Set a passkey or a password with this code.")
+	}
+}
+
+func (s *Service) firstPassword(ctx context.Context, code Code, password string) (firstCredential, error) {
+	if err := s.checkPassword(ctx, "/credential/password", password, code.Handle, code.Email); err != nil {
+		return firstCredential{}, err
+	}
+	hash, err := s.Hasher.Hash(ctx, password)
+	return firstCredential{how: provenByPassword, store: func(ctx context.Context) error {
+		return s.Store.SetPassword(ctx, code.PrincipalID, hash, s.now(ctx))
+	}}, err
+}
+
+func (s *Service) firstPasskey(ctx context.Context, flow Flow, code Code, in CompleteLoginInput) (firstCredential, error) {
+	name := in.PasskeyName
+	if name == "" {
+		name = flow.Device.Name
+	}
+	var v errs.Validation
+	addFault(&v, "/credential/name", domain.CheckName(name, domain.PasskeyNameMax))
+	if err := v.Err(); err != nil {
+		return firstCredential{}, err
+	}
+	challenge, made, err := s.readNewPasskey(ctx, "/credential/passkey", in.NewPasskey, func(c Challenge) bool { return c.FlowID == flow.ID })
+	return firstCredential{how: provenByPasskey(made.BackedUp), store: func(ctx context.Context) error {
+		_, err := s.addPasskey(ctx, code.PrincipalID, name, challenge, made)
+		return err
+	}}, err
 }
 
 // redeemOptions declares the change of rights that ends the setup: what an empty
@@ -62,7 +103,7 @@ func redeemOptions(code Code) []txn.Option {
 }
 
 // redeem is the unit of an enrollment.
-func (s *Service) redeem(ctx context.Context, flow Flow, code Code, hash string, key []byte) (issued, Account, error) {
+func (s *Service) redeem(ctx context.Context, flow Flow, code Code, credential firstCredential, key []byte) (issued, Account, error) {
 	if err := s.consume(ctx, flow.ID); err != nil {
 		return issued{}, Account{}, err
 	}
@@ -83,10 +124,10 @@ func (s *Service) redeem(ctx context.Context, flow Flow, code Code, hash string,
 			return issued{}, Account{}, err
 		}
 	}
-	if err := s.Store.SetPassword(ctx, code.PrincipalID, hash, s.now(ctx)); err != nil {
+	if err := credential.store(ctx); err != nil {
 		return issued{}, Account{}, err
 	}
-	made, account, err := s.enter(ctx, flow, code.PrincipalID, key)
+	made, account, err := s.enter(ctx, flow, code.PrincipalID, key, credential.how)
 	if err != nil || code.Purpose != domain.PurposeFirstOwner {
 		return made, account, err
 	}
@@ -101,6 +142,9 @@ func (s *Service) startOver(ctx context.Context, principal ids.ID) error {
 		return err
 	}
 	if err := s.endSessions(ctx, principal, why, everySession); err != nil {
+		return err
+	}
+	if err := s.Store.RevokePasskeysOf(ctx, principal, s.now(ctx)); err != nil {
 		return err
 	}
 	return s.Store.DeletePassword(ctx, principal)

@@ -40,6 +40,8 @@ type BegunLogin struct {
 	Purpose             domain.CodePurpose
 	Handle, DisplayName string
 	Methods             []string
+	// Passkey is set for passkey and enrollment: what to ask the authenticator.
+	Passkey *PasskeyRequest
 }
 
 // BeginLogin makes a flow that is bound to the key of the proof. It never tells whether a
@@ -60,17 +62,35 @@ func (s *Service) BeginLogin(ctx context.Context, in BeginLoginInput) (BegunLogi
 		ID: ids.NewAt(now), Driver: in.Driver, Purpose: purposeLogin, JKT: proof.JKT, Device: in.Device,
 		State: flowOpen, CreatedAt: now, ExpiresAt: now.Add(s.cfg.LoginFlowTTL),
 	}}
-	if in.Driver == DriverEnrollment {
-		if err := s.beginEnrollment(ctx, in.Code, &begun); err != nil {
-			return BegunLogin{}, err
-		}
+	challenge, err := s.beginDriver(ctx, in, &begun)
+	if err != nil {
+		return BegunLogin{}, err
 	}
-	return begun, s.Units.Do(ctx, func(ctx context.Context) error { return s.Store.InsertFlow(ctx, begun.Flow) })
+	return begun, s.Units.Do(ctx, func(ctx context.Context) error {
+		if err := s.Store.InsertFlow(ctx, begun.Flow); err != nil || challenge == nil {
+			return err
+		}
+		return s.Store.InsertChallenge(ctx, *challenge)
+	})
+}
+
+// beginDriver does what the driver needs at the beginning, and gives the challenge of the
+// flow when there is one.
+func (s *Service) beginDriver(ctx context.Context, in BeginLoginInput, begun *BegunLogin) (*Challenge, error) {
+	switch in.Driver {
+	case DriverEnrollment:
+		return s.beginEnrollment(ctx, in.Code, begun)
+	case DriverPasskey:
+		c := s.beginPasskeyLogin(ctx, begun)
+		return &c, nil
+	default:
+		return nil, nil
+	}
 }
 
 func (in BeginLoginInput) validate() error {
 	var v errs.Validation
-	if in.Driver != DriverLocal && in.Driver != DriverEnrollment {
+	if !slices.Contains(drivers, in.Driver) {
 		v.Add("/driver", "unknown", "Use one of the login options of the discovery document.")
 	}
 	if (in.Driver == DriverEnrollment) != (in.Code != "") {
@@ -81,6 +101,7 @@ func (in BeginLoginInput) validate() error {
 }
 
 var (
+	drivers   = []string{DriverLocal, DriverPasskey, DriverEnrollment}
 	platforms = []string{"web", "ios", "android", "macos", "windows", "linux", "other"}
 	clients   = []string{"app", "console", "cli"}
 )
@@ -122,30 +143,53 @@ func faultText(f domain.Fault) string {
 	}
 }
 
-// beginEnrollment finds whom a code is for.
-func (s *Service) beginEnrollment(ctx context.Context, text string, begun *BegunLogin) error {
+// beginEnrollment finds whom a code is for, and asks for her passkey unless she has too many.
+func (s *Service) beginEnrollment(ctx context.Context, text string, begun *BegunLogin) (*Challenge, error) {
 	hash, err := domain.ParseEnrollmentCode(text)
 	if err != nil {
-		return s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, ids.ID{}, DriverEnrollment)
+		return nil, s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, ids.ID{}, DriverEnrollment)
 	}
 	code, found, err := s.Store.CodeByHash(ctx, hash)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !found || !code.Open(s.now(ctx)) || code.Status != identity.StatusActive {
-		return s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, code.PrincipalID, DriverEnrollment)
+		return nil, s.refuseLogin(ctx, authorize.ActionAuthLoginBegin, code.PrincipalID, DriverEnrollment)
 	}
 	device, known, err := s.Store.DeviceByKey(ctx, begun.Flow.JKT)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if known && device.PrincipalID != code.PrincipalID {
-		return errDeviceKeyInUse()
+		return nil, errDeviceKeyInUse()
 	}
 	begun.Flow.PrincipalID, begun.Flow.EnrollmentCodeID = code.PrincipalID, code.ID
 	begun.Purpose, begun.Handle, begun.DisplayName = code.Purpose, code.Handle, code.DisplayName
-	begun.Methods = []string{methodPassword}
-	return nil
+	return s.offerCredentials(ctx, code, begun)
+}
+
+// offerCredentials names what can be set with a code. A recovery takes all passkeys away, so
+// it asks for a new one as if there were none.
+func (s *Service) offerCredentials(ctx context.Context, code Code, begun *BegunLogin) (*Challenge, error) {
+	var known []Passkey
+	if code.Purpose != domain.PurposeRecovery {
+		var err error
+		if known, err = s.Store.ListPasskeys(ctx, code.PrincipalID); err != nil {
+			return nil, err
+		}
+	}
+	if len(known) >= domain.PasskeyMax {
+		begun.Methods = []string{methodPassword}
+		return nil, nil
+	}
+	request, err := s.newPasskeyRequest(ctx, NewPasskeyFor{PrincipalID: code.PrincipalID, Handle: code.Handle, DisplayName: code.DisplayName}, known)
+	if err != nil {
+		return nil, err
+	}
+	begun.Methods, begun.Passkey = []string{methodPasskey, methodPassword}, &request
+	c := s.challengeOf(request, ChallengeRegister)
+	c.FlowID, c.PrincipalID = begun.Flow.ID, code.PrincipalID
+	return &c, nil
 }
 
 // refuseLogin is the one answer to every failed proof of a person. Who was meant, if

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
@@ -19,8 +20,11 @@ type CompleteLoginInput struct {
 	FlowID ids.ID
 	// Login and Password are for the driver local.
 	Login, Password string
-	// CredentialKind and NewPassword are for enrollment.
-	CredentialKind, NewPassword string
+	// Passkey is the answer of an authenticator, for the driver passkey.
+	Passkey json.RawMessage
+	// The rest is for enrollment. NewPasskey goes with PasskeyName, or the device's name.
+	CredentialKind, NewPassword, PasskeyName string
+	NewPasskey                               json.RawMessage
 }
 
 // CompleteLogin ends a flow with a session. Every failed proof is login_failed, whatever
@@ -40,10 +44,14 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 	if flow.JKT != proof.JKT {
 		return LoginResult{}, s.refuseLogin(ctx, authorize.ActionAuthLoginComplete, ids.ID{}, flow.Driver)
 	}
-	if flow.Driver == DriverEnrollment {
+	switch flow.Driver {
+	case DriverEnrollment:
 		return s.completeEnrollment(ctx, flow, proof, in)
+	case DriverPasskey:
+		return s.completePasskey(ctx, flow, proof, in.Passkey)
+	default:
+		return s.completeLocal(ctx, flow, proof, in)
 	}
-	return s.completeLocal(ctx, flow, proof, in)
 }
 
 // openFlow reads a flow that may still be completed.
@@ -168,7 +176,7 @@ func (s *Service) login(ctx context.Context, flow Flow, c Candidate, key []byte,
 		if err := s.settleCredential(ctx, c, rehash); err != nil {
 			return err
 		}
-		made, account, err = s.enter(ctx, flow, c.PrincipalID, key)
+		made, account, err = s.enter(ctx, flow, c.PrincipalID, key, provenByPassword)
 		return err
 	})
 	if err != nil {
@@ -204,7 +212,7 @@ func (s *Service) settleCredential(ctx context.Context, c Candidate, rehash stri
 
 // enter gives a proven person her device and session, in the running unit. From here on
 // the unit acts as that person.
-func (s *Service) enter(ctx context.Context, flow Flow, principal ids.ID, key []byte) (issued, Account, error) {
+func (s *Service) enter(ctx context.Context, flow Flow, principal ids.ID, key []byte, how provenBy) (issued, Account, error) {
 	if err := s.Store.NoteLogin(ctx, principal, s.now(ctx)); err != nil {
 		return issued{}, Account{}, err
 	}
@@ -213,7 +221,7 @@ func (s *Service) enter(ctx context.Context, flow Flow, principal ids.ID, key []
 		return issued{}, Account{}, err
 	}
 	ctx = actor.With(ctx, actor.Actor{ID: principal, Kind: actor.KindPerson, DeviceID: device.ID})
-	made, err := s.startSession(ctx, flow, principal, device)
+	made, err := s.startSession(ctx, flow, principal, device, how)
 	if err != nil {
 		return issued{}, Account{}, err
 	}

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	Accounts
 	Credentials
+	Passkeys
 	Flows
 	Devices
 	Sessions

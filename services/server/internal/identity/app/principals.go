@@ -127,6 +127,6 @@ func checkNames(handle, displayName string) error {
 
 // LoginOptions implements instance.LoginOptionsSource.
 func (s *Service) LoginOptions(context.Context) ([]instance.LoginOption, instance.PasswordPolicy, error) {
-	return []instance.LoginOption{{Driver: DriverLocal, Label: "Password"}},
+	return []instance.LoginOption{{Driver: DriverPasskey, Label: "Passkey"}, {Driver: DriverLocal, Label: "Password"}},
 		instance.PasswordPolicy{MinLength: s.cfg.PasswordMinLength, MaxLength: domain.PasswordMaxLength}, nil
 }

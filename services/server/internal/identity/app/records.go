@@ -38,6 +38,8 @@ type Person struct {
 	Status               *CustomStatus
 	LastLoginAt          *time.Time
 	HasPassword          bool
+	// Passkeys is the number of living ones.
+	Passkeys int
 }
 
 // CustomStatus is what a person says about the present. Readers drop it after Until.
@@ -130,6 +132,7 @@ type DeviceInfo struct {
 // Drivers and purposes of login flows.
 const (
 	DriverLocal      = "local"
+	DriverPasskey    = "passkey"
 	DriverEnrollment = "enrollment"
 	purposeLogin     = "login"
 	purposeStepUp    = "step_up"

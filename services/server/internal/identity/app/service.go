@@ -41,6 +41,7 @@ type Deps struct {
 	Groups     authz.Groups
 	Store      Store
 	Hasher     Hasher
+	Ceremonies PasskeyCeremonies
 	Throttle   Throttle
 	// Proofs and Memory are shared with the Authenticator.
 	Proofs *Proofs
@@ -58,6 +59,8 @@ type Service struct {
 	cfg        Config
 	networkKey []byte
 	nameKey    []byte
+	// relyingParty is the scope of passkeys.
+	relyingParty string
 }
 
 // Interfaces the service offers to other modules.
@@ -81,7 +84,11 @@ func New(cfg Config, d Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{Deps: d, cfg: cfg, networkKey: networkKey, nameKey: nameKey}, nil
+	relyingParty, err := domain.RelyingPartyID(cfg.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{Deps: d, cfg: cfg, networkKey: networkKey, nameKey: nameKey, relyingParty: relyingParty}, nil
 }
 
 // now is the time of the running unit, or the clock's outside one.

@@ -17,6 +17,7 @@ import (
 const (
 	kindLogin      = "login"
 	methodPassword = "password"
+	methodPasskey  = "passkey"
 	amrPassword    = "pwd"
 )
 
@@ -43,17 +44,17 @@ type issued struct {
 
 // startSession makes the session of a login with its first refresh token, inside the unit.
 // A session that the device still has ends as replaced.
-func (s *Service) startSession(ctx context.Context, f Flow, principal ids.ID, d Device) (issued, error) {
+func (s *Service) startSession(ctx context.Context, f Flow, principal ids.ID, d Device, how provenBy) (issued, error) {
 	now := s.now(ctx)
 	if err := s.endSessions(ctx, principal, endBy{reason: "replaced", by: bySystem}, func(r SessionRef) bool { return r.DeviceID == d.ID }); err != nil {
 		return issued{}, err
 	}
 	session := Session{
 		ID: ids.NewAt(now), PrincipalID: principal, DeviceID: d.ID, Kind: kindLogin, Driver: f.Driver,
-		AMR: []string{amrPassword}, AuthTime: now, StepUpAt: now, Epoch: 1, JKT: f.JKT,
+		AMR: how.amr, AuthTime: now, StepUpAt: now, Epoch: 1, JKT: f.JKT,
 		IdleExpiresAt: now.Add(s.cfg.SessionIdleTTL), ExpiresAt: now.Add(s.cfg.SessionMaxTTL),
 	}
-	if err := s.Store.InsertSession(ctx, session, methodPassword); err != nil {
+	if err := s.Store.InsertSession(ctx, session, how.method); err != nil {
 		return issued{}, err
 	}
 	family := ids.NewAt(now)

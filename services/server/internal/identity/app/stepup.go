@@ -4,9 +4,9 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
-	"github.com/OWNER/bothy/services/server/internal/identity"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
@@ -21,43 +21,78 @@ type StepUpResult struct {
 	StepUpUntil time.Time
 }
 
-// BeginStepUp begins a fresh proof by password.
-func (s *Service) BeginStepUp(ctx context.Context, method string) (Flow, error) {
+// BegunStepUp is a step-up to be completed in the session that began it.
+type BegunStepUp struct {
+	Flow Flow
+	// Passkey is what to ask the authenticator; nil for a password.
+	Passkey *PasskeyRequest
+}
+
+// BeginStepUp begins a fresh proof by passkey or password.
+func (s *Service) BeginStepUp(ctx context.Context, method string) (BegunStepUp, error) {
 	who, err := s.self(ctx, authorize.ActionAuthStepUp)
 	if err != nil {
-		return Flow{}, err
-	}
-	if method != methodPassword {
-		return Flow{}, errNoStepUpMethod()
-	}
-	hash, _, err := s.Store.PasswordHash(ctx, who.ID)
-	if err != nil {
-		return Flow{}, err
-	}
-	if hash == "" {
-		return Flow{}, errNoStepUpMethod()
+		return BegunStepUp{}, err
 	}
 	session, found, err := s.Store.SessionByID(ctx, who.SessionID)
 	if err != nil {
-		return Flow{}, err
+		return BegunStepUp{}, err
 	}
 	if !found || session.Kind != kindLogin {
-		return Flow{}, errs.Forbidden("session_limited")
+		return BegunStepUp{}, errs.Forbidden("session_limited")
 	}
 	now := s.now(ctx)
-	flow := Flow{
+	begun := BegunStepUp{Flow: Flow{
 		ID: ids.NewAt(now), Driver: DriverLocal, Purpose: purposeStepUp, PrincipalID: who.ID, SessionID: who.SessionID,
 		JKT: session.JKT, State: flowOpen, CreatedAt: now, ExpiresAt: now.Add(s.cfg.LoginFlowTTL),
+	}}
+	if method == methodPasskey {
+		return s.beginPasskeyStepUp(ctx, begun)
 	}
-	return flow, s.Units.Do(ctx, func(ctx context.Context) error { return s.Store.InsertFlow(ctx, flow) })
+	hash, _, err := s.Store.PasswordHash(ctx, who.ID)
+	if err != nil {
+		return BegunStepUp{}, err
+	}
+	if hash == "" {
+		return BegunStepUp{}, errNoStepUpMethod()
+	}
+	return begun, s.Units.Do(ctx, func(ctx context.Context) error { return s.Store.InsertFlow(ctx, begun.Flow) })
+}
+
+// beginPasskeyStepUp asks for one of the caller's passkeys: who she is, is known.
+func (s *Service) beginPasskeyStepUp(ctx context.Context, begun BegunStepUp) (BegunStepUp, error) {
+	known, err := s.Store.ListPasskeys(ctx, begun.Flow.PrincipalID)
+	if err != nil {
+		return BegunStepUp{}, err
+	}
+	if len(known) == 0 {
+		return BegunStepUp{}, errNoStepUpMethod()
+	}
+	request := s.passkeyRequest(ctx, known)
+	begun.Flow.Driver, begun.Passkey = DriverPasskey, &request
+	c := s.challengeOf(request, ChallengeStepUp)
+	c.FlowID, c.SessionID, c.PrincipalID = begun.Flow.ID, begun.Flow.SessionID, begun.Flow.PrincipalID
+	return begun, s.Units.Do(ctx, func(ctx context.Context) error {
+		if err := s.Store.InsertFlow(ctx, begun.Flow); err != nil {
+			return err
+		}
+		return s.Store.InsertChallenge(ctx, c)
+	})
 }
 
 func errNoStepUpMethod() error {
 	return errs.Conflict("no_step_up_method", "You have no way to confirm that it is you. Set one up first.")
 }
 
-// CompleteStepUp checks the password of the caller and raises the epoch of the session.
-func (s *Service) CompleteStepUp(ctx context.Context, flowID ids.ID, password string) (StepUpResult, error) {
+// StepUpProof is what the method of a step-up asks for.
+type StepUpProof struct {
+	Password string
+	// Passkey is the answer of an authenticator.
+	Passkey json.RawMessage
+}
+
+// CompleteStepUp checks the proof of the caller and raises the epoch of the session.
+func (s *Service) CompleteStepUp(ctx context.Context, flowID ids.ID, proof StepUpProof) (StepUpResult, error) {
 	who, err := s.self(ctx, authorize.ActionAuthStepUp)
 	if err != nil {
 		return StepUpResult{}, err
@@ -68,6 +103,30 @@ func (s *Service) CompleteStepUp(ctx context.Context, flowID ids.ID, password st
 	}
 	if flow.SessionID != who.SessionID || flow.PrincipalID != who.ID {
 		return StepUpResult{}, errFlowExpired()
+	}
+	if flow.Driver == DriverPasskey {
+		return s.completePasskeyStepUp(ctx, flow, proof.Passkey)
+	}
+	return s.completePasswordStepUp(ctx, flow, who, proof.Password)
+}
+
+func (s *Service) completePasskeyStepUp(ctx context.Context, flow Flow, answer json.RawMessage) (StepUpResult, error) {
+	if len(answer) == 0 {
+		return StepUpResult{}, errs.Invalid("/passkey", "required", "Send what the authenticator answered.")
+	}
+	proven, active, err := s.provePasskey(ctx, answer, ChallengeStepUp, false, func(c Challenge) bool { return c.FlowID == flow.ID })
+	if err == nil && (!active || proven.passkey.PrincipalID != flow.PrincipalID) {
+		err = refuseUse("the passkey is another person's")
+	}
+	if err != nil {
+		return StepUpResult{}, s.failedPasskey(ctx, flow, authorize.ActionAuthStepUp, proven.passkey, err)
+	}
+	return s.raiseEpoch(ctx, flow, methodPasskey, func(ctx context.Context) error { return s.settlePasskey(ctx, proven) })
+}
+
+func (s *Service) completePasswordStepUp(ctx context.Context, flow Flow, who actor.Actor, password string) (StepUpResult, error) {
+	if password == "" {
+		return StepUpResult{}, errs.Invalid("/password", "required", "Enter your password.")
 	}
 	hash, failures, err := s.Store.PasswordHash(ctx, who.ID)
 	if err != nil {
@@ -86,7 +145,7 @@ func (s *Service) CompleteStepUp(ctx context.Context, flowID ids.ID, password st
 	if !fits {
 		return StepUpResult{}, s.failedStepUp(ctx, flow, who)
 	}
-	return s.raiseEpoch(ctx, flow, c, rehash)
+	return s.raiseEpoch(ctx, flow, methodPassword, func(ctx context.Context) error { return s.settleCredential(ctx, c, rehash) })
 }
 
 func (s *Service) failedStepUp(ctx context.Context, flow Flow, who actor.Actor) error {
@@ -97,17 +156,18 @@ func (s *Service) failedStepUp(ctx context.Context, flow Flow, who actor.Actor) 
 	return s.refuseLogin(ctx, authorize.ActionAuthStepUp, who.ID, flow.Driver)
 }
 
-func (s *Service) raiseEpoch(ctx context.Context, flow Flow, c Candidate, rehash string) (StepUpResult, error) {
+// raiseEpoch is the unit of a step-up; settle writes what the proof leaves behind.
+func (s *Service) raiseEpoch(ctx context.Context, flow Flow, method string, settle func(context.Context) error) (StepUpResult, error) {
 	var session Session
 	err := s.Units.Do(ctx, func(ctx context.Context) error {
 		if err := s.consume(ctx, flow.ID); err != nil {
 			return err
 		}
-		if err := s.settleCredential(ctx, c, rehash); err != nil {
+		if err := settle(ctx); err != nil {
 			return err
 		}
 		now := s.now(ctx)
-		epoch, ok, err := s.Store.StepUp(ctx, flow.SessionID, methodPassword, now)
+		epoch, ok, err := s.Store.StepUp(ctx, flow.SessionID, method, now)
 		if err != nil {
 			return err
 		}
@@ -120,8 +180,8 @@ func (s *Service) raiseEpoch(ctx context.Context, flow Flow, c Candidate, rehash
 		}
 		session.Epoch = epoch
 		return s.Audit.Allowed(ctx, auditing.Entry{
-			Action: string(authorize.ActionAuthStepUp), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: c.PrincipalID,
-			Details: map[string]any{"method": methodPassword},
+			Action: string(authorize.ActionAuthStepUp), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: flow.PrincipalID,
+			Details: map[string]any{"method": method},
 		})
 	})
 	if err != nil {
@@ -132,61 +192,4 @@ func (s *Service) raiseEpoch(ctx context.Context, flow Flow, c Candidate, rehash
 		return StepUpResult{}, err
 	}
 	return StepUpResult{AccessToken: token, ExpiresIn: s.cfg.AccessTokenTTL, StepUpUntil: session.StepUpAt.Add(s.cfg.StepUpTTL)}, nil
-}
-
-// SetPassword replaces the caller's password. The fresh proof that the action needs has
-// shown the old one. Other sessions end unless the caller keeps them.
-func (s *Service) SetPassword(ctx context.Context, password string, endOthers bool) error {
-	who, err := s.self(ctx, authorize.ActionLocalCredentialSet)
-	if err != nil {
-		return err
-	}
-	account, err := s.person(ctx, who.ID)
-	if err != nil {
-		return err
-	}
-	if err := s.checkPassword(ctx, "/password", password, account.Handle, account.Person.Email); err != nil {
-		return err
-	}
-	hash, err := s.Hasher.Hash(ctx, password)
-	if err != nil {
-		return err
-	}
-	return s.Units.Do(ctx, func(ctx context.Context) error {
-		if err := s.Authorizer.Authorize(ctx, authorize.ActionLocalCredentialSet, authorize.Self(who.ID)); err != nil {
-			return err
-		}
-		return s.replacePassword(ctx, who, hash, endOthers)
-	})
-}
-
-func (s *Service) replacePassword(ctx context.Context, who actor.Actor, hash string, endOthers bool) error {
-	before, err := s.lockedPerson(ctx, who.ID)
-	if err != nil {
-		return err
-	}
-	if before.Status != identity.StatusActive {
-		return errs.NotFound()
-	}
-	if err := s.Store.SetPassword(ctx, who.ID, hash, s.now(ctx)); err != nil {
-		return err
-	}
-	if endOthers {
-		why := endBy{reason: "password_changed", by: bySelf}
-		err := s.endSessions(ctx, who.ID, why, func(r SessionRef) bool { return r.ID != who.SessionID && r.ParentID != who.SessionID })
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := s.announceUserByID(ctx, who.ID, changeProfile); err != nil {
-		return err
-	}
-	change := "changed"
-	if !before.Person.HasPassword {
-		change = "set"
-	}
-	return s.Audit.Allowed(ctx, auditing.Entry{
-		Action: string(authorize.ActionLocalCredentialSet), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: who.ID,
-		Details: map[string]any{"change": change},
-	})
 }

@@ -74,8 +74,14 @@ const (
 	ActionUserDisable Action = "user.disable"
 	// ActionUserEnable: enable a person.
 	ActionUserEnable Action = "user.enable"
+	// ActionIdentityRead: list identities and passkeys.
+	ActionIdentityRead Action = "identity.read"
 	// ActionLocalCredentialSet: set, change or remove the own password.
 	ActionLocalCredentialSet Action = "local_credential.set"
+	// ActionPasskeyRegister: add or rename an own passkey.
+	ActionPasskeyRegister Action = "passkey.register"
+	// ActionPasskeyRevoke: remove a passkey.
+	ActionPasskeyRevoke Action = "passkey.revoke"
 	// ActionDeviceExpire: end devices that were not used or not approved in time.
 	ActionDeviceExpire Action = "device.expire"
 	// ActionSessionList: list sessions.
@@ -493,14 +499,42 @@ var Catalogue = []Spec{
 		Rules: []string{"ID-45"},
 	},
 	{
+		ID: ActionIdentityRead, Module: "identity", Summary: "List identities and passkeys",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read", Scope: "session",
+	},
+	{
 		ID: ActionLocalCredentialSet, Module: "identity", Summary: "Set, change or remove the own password",
 		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
 		Resource: ResourceSelf, Self: true, Level: "", Capability: "", OwnerOnly: false,
-		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		StepUp: StepUpConditional, StepUpRule: "ID-34", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.sensitive", Scope: "session",
 		Details: []string{"change"},
-		Rules:   []string{"ID-11", "ID-15", "ID-34"},
+		Rules:   []string{"ID-11", "ID-15", "ID-34", "ID-35"},
+	},
+	{
+		ID: ActionPasskeyRegister, Module: "identity", Summary: "Add or rename an own passkey",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceSelf, Self: true, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpConditional, StepUpRule: "ID-34", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"passkey_id", "change"},
+		Rules:   []string{"ID-17", "ID-34"},
+	},
+	{
+		ID: ActionPasskeyRevoke, Module: "identity", Summary: "Remove a passkey",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"passkey_id"},
+		Rules:   []string{"ID-35"},
 	},
 	{
 		ID: ActionDeviceExpire, Module: "identity", Summary: "End devices that were not used or not approved in time",

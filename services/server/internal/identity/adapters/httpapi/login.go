@@ -38,16 +38,19 @@ func (h *Handlers) BeginLogin(ctx context.Context, r rest.BeginLoginRequestObjec
 		out.Purpose = &purpose
 		out.Principal = &rest.FlowPrincipal{ID: begun.Flow.PrincipalID, Handle: begun.Handle, DisplayName: begun.DisplayName}
 	}
-	return out, nil
+	out.PasskeyOptions, err = passkeyOptions(begun.Passkey)
+	return out, err
 }
 
 // CompleteLogin implements rest.StrictServerInterface.
 func (h *Handlers) CompleteLogin(ctx context.Context, r rest.CompleteLoginRequestObject) (rest.CompleteLoginResponseObject, error) {
 	in := app.CompleteLoginInput{
 		Proof: proofOf(ctx), FlowID: r.FlowID, Login: deref(r.Body.Login), Password: deref(r.Body.Password),
+		Passkey: r.Body.Passkey,
 	}
 	if c := r.Body.Credential; c != nil {
-		in.CredentialKind, in.NewPassword = string(c.Kind), c.Password
+		in.CredentialKind, in.NewPassword = string(c.Kind), deref(c.Password)
+		in.NewPasskey, in.PasskeyName = c.Passkey, deref(c.Name)
 	}
 	result, err := h.service.CompleteLogin(ctx, in)
 	if err != nil {
@@ -75,16 +78,17 @@ func (h *Handlers) Logout(ctx context.Context, _ rest.LogoutRequestObject) (rest
 
 // BeginStepUp implements rest.StrictServerInterface.
 func (h *Handlers) BeginStepUp(ctx context.Context, r rest.BeginStepUpRequestObject) (rest.BeginStepUpResponseObject, error) {
-	flow, err := h.service.BeginStepUp(ctx, string(r.Body.Method))
+	begun, err := h.service.BeginStepUp(ctx, string(r.Body.Method))
 	if err != nil {
 		return nil, err
 	}
-	return rest.BeginStepUp201JSONResponse{FlowID: flow.ID, ExpiresAt: jsontype.At(flow.ExpiresAt)}, nil
+	options, err := passkeyOptions(begun.Passkey)
+	return rest.BeginStepUp201JSONResponse{FlowID: begun.Flow.ID, ExpiresAt: jsontype.At(begun.Flow.ExpiresAt), PasskeyOptions: options}, err
 }
 
 // CompleteStepUp implements rest.StrictServerInterface.
 func (h *Handlers) CompleteStepUp(ctx context.Context, r rest.CompleteStepUpRequestObject) (rest.CompleteStepUpResponseObject, error) {
-	result, err := h.service.CompleteStepUp(ctx, r.FlowID, r.Body.Password)
+	result, err := h.service.CompleteStepUp(ctx, r.FlowID, app.StepUpProof{Password: deref(r.Body.Password), Passkey: r.Body.Passkey})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/identity"
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/argon2"
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/postgres"
+	"github.com/OWNER/bothy/services/server/internal/identity/adapters/webauthn"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock/clocktest"
@@ -45,6 +46,7 @@ type Fixture struct {
 	Sources    *app.Sources
 	Proofs     *app.Proofs
 	Seen       *app.Seen
+	Ceremonies app.PasskeyCeremonies
 	Authorizer *Authorizer
 	Audit      *Audit
 	Events     *Events
@@ -119,6 +121,8 @@ func (f *Fixture) build(t testing.TB) {
 	log := slog.New(slog.DiscardHandler)
 	hasher, err := argon2.New(argon2.Config{MemoryKiB: 19456, Iterations: 2, Parallelism: 1, MaxConcurrent: 4}, f.Clock)
 	must(t, err)
+	f.Ceremonies, err = webauthn.New(Origin, f.Config.PasskeyExtraOrigins)
+	must(t, err)
 	f.Proofs, err = app.NewProofs(f.Config, f.Clock)
 	must(t, err)
 	f.Seen, err = app.NewSeen(f.Config, f.Units, store, log)
@@ -130,7 +134,8 @@ func (f *Fixture) build(t testing.TB) {
 	f.Service, err = app.New(f.Config, app.Deps{
 		Units: f.Units, Clock: f.Clock, Log: log, Authorizer: f.Authorizer, Audit: f.Audit, Events: f.Events, Keys: keys,
 		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: hasher,
-		Throttle: f.Throttle, Proofs: f.Proofs, Memory: memory,
+		Ceremonies: f.Ceremonies,
+		Throttle:   f.Throttle, Proofs: f.Proofs, Memory: memory,
 		CredentialEnded: func(principal ids.ID) { f.TokensEnded.Store(principal, true) },
 	})
 	must(t, err)
@@ -263,9 +268,9 @@ func (c *Client) Refresh(t testing.TB, token string) (app.LoginResult, error) {
 // StepUp gives a fresh proof by password; the client goes on with the new access token.
 func (c *Client) StepUp(t testing.TB) {
 	t.Helper()
-	flow, err := c.f.Service.BeginStepUp(c.Context(t), "password")
+	begun, err := c.f.Service.BeginStepUp(c.Context(t), "password")
 	must(t, err)
-	result, err := c.f.Service.CompleteStepUp(c.Context(t), flow.ID, Password)
+	result, err := c.f.Service.CompleteStepUp(c.Context(t), begun.Flow.ID, app.StepUpProof{Password: Password})
 	must(t, err)
 	c.AccessToken = result.AccessToken
 }

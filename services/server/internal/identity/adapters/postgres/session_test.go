@@ -207,13 +207,13 @@ func TestStepUp(t *testing.T) {
 	_, err := f.Service.IssueEnrollmentCode(ana.Context(t), bob.Person)
 	identitytest.Is(t, err, errs.CodeStepUpRequired, "")
 	before := *ana
-	flow, err := f.Service.BeginStepUp(ana.Context(t), "password")
+	begun, err := f.Service.BeginStepUp(ana.Context(t), "password")
 	ok(t, err)
-	_, err = f.Service.CompleteStepUp(ana.Context(t), flow.ID, "wrong")
+	_, err = f.Service.CompleteStepUp(ana.Context(t), begun.Flow.ID, app.StepUpProof{Password: "wrong"})
 	identitytest.Is(t, err, errs.CodeUnauthenticated, "login_failed")
-	_, err = f.Service.CompleteStepUp(bob.Context(t), flow.ID, identitytest.Password)
+	_, err = f.Service.CompleteStepUp(bob.Context(t), begun.Flow.ID, app.StepUpProof{Password: identitytest.Password})
 	identitytest.Is(t, err, errs.CodeFlowExpired, "")
-	result, err := f.Service.CompleteStepUp(ana.Context(t), flow.ID, identitytest.Password)
+	result, err := f.Service.CompleteStepUp(ana.Context(t), begun.Flow.ID, app.StepUpProof{Password: identitytest.Password})
 	ok(t, err)
 	ana.AccessToken = result.AccessToken
 	if !result.StepUpUntil.Equal(f.Clock.Now().Add(5 * time.Minute)) {
@@ -223,7 +223,7 @@ func TestStepUp(t *testing.T) {
 	identitytest.Is(t, err, errs.CodeTokenExpired, "")
 	_, err = f.Service.IssueEnrollmentCode(ana.Context(t), bob.Person)
 	ok(t, err)
-	_, err = f.Service.CompleteStepUp(ana.Context(t), flow.ID, identitytest.Password)
+	_, err = f.Service.CompleteStepUp(ana.Context(t), begun.Flow.ID, app.StepUpProof{Password: identitytest.Password})
 	identitytest.Is(t, err, errs.CodeFlowExpired, "")
 }
 

@@ -8,7 +8,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -23,7 +24,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -39,7 +41,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -63,7 +66,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -161,7 +165,8 @@ ORDER BY o.principal_id;
 SELECT EXISTS (
     SELECT 1 FROM owners o
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
-    JOIN local_credentials lc ON lc.principal_id = o.principal_id
+    WHERE EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
+       OR EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
 ) AS able;
 
 -- name: OwnerInsert :exec

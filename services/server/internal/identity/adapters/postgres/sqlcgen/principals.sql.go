@@ -20,7 +20,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -55,6 +56,7 @@ type AccountsByHandleRow struct {
 	StatusUntil     *time.Time
 	LastLoginAt     *time.Time
 	HasPassword     bool
+	Passkeys        int32
 }
 
 // The principals that have one of the handles now. principals_handle_key.
@@ -94,6 +96,7 @@ func (q *Queries) AccountsByHandle(ctx context.Context, handles []string) ([]Acc
 			&i.StatusUntil,
 			&i.LastLoginAt,
 			&i.HasPassword,
+			&i.Passkeys,
 		); err != nil {
 			return nil, err
 		}
@@ -113,7 +116,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -148,6 +152,7 @@ type AccountsByIDRow struct {
 	StatusUntil     *time.Time
 	LastLoginAt     *time.Time
 	HasPassword     bool
+	Passkeys        int32
 }
 
 // SPDX-License-Identifier: Apache-2.0
@@ -188,6 +193,7 @@ func (q *Queries) AccountsByID(ctx context.Context, principals []ids.ID) ([]Acco
 			&i.StatusUntil,
 			&i.LastLoginAt,
 			&i.HasPassword,
+			&i.Passkeys,
 		); err != nil {
 			return nil, err
 		}
@@ -206,7 +212,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -258,6 +265,7 @@ type AccountsListRow struct {
 	StatusUntil     *time.Time
 	LastLoginAt     *time.Time
 	HasPassword     bool
+	Passkeys        int32
 }
 
 // The directory by handle, behind the handle of the page before. principals_directory for
@@ -306,6 +314,7 @@ func (q *Queries) AccountsList(ctx context.Context, arg AccountsListParams) ([]A
 			&i.StatusUntil,
 			&i.LastLoginAt,
 			&i.HasPassword,
+			&i.Passkeys,
 		); err != nil {
 			return nil, err
 		}
@@ -324,7 +333,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.email, '') AS email, COALESCE(u.email_verified, false) AS email_verified, COALESCE(u.guest, false) AS guest,
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
-       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password
+       u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -373,6 +383,7 @@ type AccountsSearchRow struct {
 	StatusUntil     *time.Time
 	LastLoginAt     *time.Time
 	HasPassword     bool
+	Passkeys        int32
 }
 
 // Active principals whose handle or name holds the text, best first: the exact handle, the
@@ -419,6 +430,7 @@ func (q *Queries) AccountsSearch(ctx context.Context, arg AccountsSearchParams) 
 			&i.StatusUntil,
 			&i.LastLoginAt,
 			&i.HasPassword,
+			&i.Passkeys,
 		); err != nil {
 			return nil, err
 		}
@@ -522,7 +534,8 @@ const ownersAbleToLogin = `-- name: OwnersAbleToLogin :one
 SELECT EXISTS (
     SELECT 1 FROM owners o
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
-    JOIN local_credentials lc ON lc.principal_id = o.principal_id
+    WHERE EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
+       OR EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
 ) AS able
 `
 
