@@ -145,8 +145,14 @@ smoke: build $(GATES) ## Run the smoke program, which knows the product only thr
 
 ## Longer runs
 
-.PHONY: nightly chaos perf
-nightly: test chaos perf ## Run everything there is, the slow parts included
+.PHONY: nightly chaos perf fuzz properties
+nightly: test properties fuzz chaos perf ## Run everything there is, the slow parts included
+
+fuzz: $(POSTGRES) ## Let every fuzz target search, SECONDS=30 each
+	tools/long.sh fuzz $(if $(SECONDS),$(SECONDS),30)
+
+properties: $(POSTGRES) ## Run the property tests with many examples, CHECKS=2000 each
+	tools/long.sh properties $(if $(CHECKS),$(CHECKS),2000)
 
 chaos: $(POSTGRES) ## Run the tests that kill, cut and delay
 	@test -d $(SERVER)/test/chaos || { echo "chaos: there is no $(SERVER)/test/chaos" >&2; exit 1; }
