@@ -47,7 +47,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes any RFC 3339 time.
+// UnmarshalJSON implements json.Unmarshaler. It takes any RFC 3339 time whose
+// year has four digits in UTC as well.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -56,6 +57,9 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	parsed, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return fmt.Errorf("read a time: %w", err)
+	}
+	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("read a time: the year %d cannot be written", year)
 	}
 	*t = At(parsed)
 	return nil
