@@ -55,6 +55,49 @@ const (
 	ArtifactKindPullRequest ArtifactKind = "pull_request"
 )
 
+// Defines values for AuditActorKind.
+const (
+	AuditActorKindAgent     AuditActorKind = "agent"
+	AuditActorKindAnonymous AuditActorKind = "anonymous"
+	AuditActorKindApp       AuditActorKind = "app"
+	AuditActorKindHost      AuditActorKind = "host"
+	AuditActorKindPerson    AuditActorKind = "person"
+	AuditActorKindSystem    AuditActorKind = "system"
+	AuditActorKindWebhook   AuditActorKind = "webhook"
+)
+
+// Defines values for AuditBreakKind.
+const (
+	AuditBreakKindAnchor              AuditBreakKind = "anchor"
+	AuditBreakKindCheckpointHash      AuditBreakKind = "checkpoint_hash"
+	AuditBreakKindCheckpointSignature AuditBreakKind = "checkpoint_signature"
+	AuditBreakKindGap                 AuditBreakKind = "gap"
+	AuditBreakKindHash                AuditBreakKind = "hash"
+	AuditBreakKindLink                AuditBreakKind = "link"
+)
+
+// Defines values for AuditCheckpointSinkState.
+const (
+	AuditCheckpointSinkStateDeposited AuditCheckpointSinkState = "deposited"
+	AuditCheckpointSinkStateNone      AuditCheckpointSinkState = "none"
+	AuditCheckpointSinkStatePending   AuditCheckpointSinkState = "pending"
+)
+
+// Defines values for AuditOutcome.
+const (
+	AuditOutcomeAllow AuditOutcome = "allow"
+	AuditOutcomeDeny  AuditOutcome = "deny"
+)
+
+// Defines values for AuditVerifyResultWarnings.
+const (
+	AuditVerifyResultWarningsKeyUnpublished     AuditVerifyResultWarnings = "key_unpublished"
+	AuditVerifyResultWarningsNoSink             AuditVerifyResultWarnings = "no_sink"
+	AuditVerifyResultWarningsSinkPending        AuditVerifyResultWarnings = "sink_pending"
+	AuditVerifyResultWarningsTrimmed            AuditVerifyResultWarnings = "trimmed"
+	AuditVerifyResultWarningsUncheckpointedTail AuditVerifyResultWarnings = "uncheckpointed_tail"
+)
+
 // Defines values for AuthorKind.
 const (
 	AuthorKindAgent   AuthorKind = "agent"
@@ -945,6 +988,149 @@ type Archived struct {
 
 // ArtifactKind What a run produced.
 type ArtifactKind string
+
+// AuditActor Who acted, and the credential that was used.
+type AuditActor struct {
+	// ActingForID The person for whom an agent acted.
+	ActingForID *string        `json:"acting_for_id,omitempty"`
+	DeviceID    *string        `json:"device_id,omitempty"`
+	ID          *string        `json:"id,omitempty"`
+	Kind        AuditActorKind `json:"kind"`
+	SessionID   *string        `json:"session_id,omitempty"`
+	TokenID     *string        `json:"token_id,omitempty"`
+
+	// ViewAsID The person as whom an owner looked.
+	ViewAsID *string `json:"view_as_id,omitempty"`
+}
+
+// AuditActorKind defines model for AuditActor.Kind.
+type AuditActorKind string
+
+// AuditAddress Equal addresses have equal pseudonyms under one key; nothing leads back to the address.
+type AuditAddress struct {
+	KeyID     string `json:"key_id"`
+	Pseudonym string `json:"pseudonym"`
+}
+
+// AuditBreak defines model for AuditBreak.
+type AuditBreak struct {
+	Kind AuditBreakKind `json:"kind"`
+
+	// Seq The row that does not fit, or the last row of the checkpoint that does not.
+	Seq int64 `json:"seq"`
+}
+
+// AuditBreakKind defines model for AuditBreak.Kind.
+type AuditBreakKind string
+
+// AuditCheckpoint A signed statement about all rows up to one.
+type AuditCheckpoint struct {
+	CreatedAt   time.Time  `json:"created_at"`
+	DepositedAt *time.Time `json:"deposited_at,omitempty"`
+
+	// FirstSeq The first row there was.
+	FirstSeq int64 `json:"first_seq"`
+
+	// Hash Hash of the last row, in hexadecimal.
+	Hash string `json:"hash"`
+	ID   string `json:"id"`
+	Jws  string `json:"jws"`
+	Kid  string `json:"kid"`
+
+	// Seq The last row it covers.
+	Seq          int64 `json:"seq"`
+	SinkAttempts int   `json:"sink_attempts"`
+
+	// SinkError Code of the last failed attempt.
+	SinkError *string `json:"sink_error,omitempty"`
+
+	// SinkState Whether it lies outside the database as well.
+	SinkState AuditCheckpointSinkState `json:"sink_state"`
+}
+
+// AuditCheckpointSinkState Whether it lies outside the database as well.
+type AuditCheckpointSinkState string
+
+// AuditCheckpointList A page of a list.
+type AuditCheckpointList struct {
+	Items []AuditCheckpoint `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditEvent One decision that was recorded. Names and texts are never part of it.
+type AuditEvent struct {
+	Action string `json:"action"`
+
+	// Actor Who acted, and the credential that was used.
+	Actor AuditActor `json:"actor"`
+
+	// Address Equal addresses have equal pseudonyms under one key; nothing leads back to the address.
+	Address       *AuditAddress `json:"address,omitempty"`
+	CorrelationID *string       `json:"correlation_id,omitempty"`
+
+	// Details Identifiers, numbers, booleans, times and short codes; which ones depends on the action. `count`: how often a denial or a read is counted in this row.
+	Details map[string]interface{} `json:"details"`
+
+	// Hash Hash of the row, in hexadecimal. Only when one event is read.
+	Hash       *string      `json:"hash,omitempty"`
+	ID         string       `json:"id"`
+	OccurredAt time.Time    `json:"occurred_at"`
+	Outcome    AuditOutcome `json:"outcome"`
+	Place      *AuditPlace  `json:"place,omitempty"`
+
+	// PrevHash Hash of the row before, in hexadecimal. Only when one event is read.
+	PrevHash *string `json:"prev_hash,omitempty"`
+
+	// Reason Why it was denied.
+	Reason   *string        `json:"reason,omitempty"`
+	Resource *AuditResource `json:"resource,omitempty"`
+
+	// Seq Place in the chain; without gaps.
+	Seq int64 `json:"seq"`
+}
+
+// AuditEventList A page of a list.
+type AuditEventList struct {
+	Items []AuditEvent `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditOutcome defines model for AuditOutcome.
+type AuditOutcome string
+
+// AuditPlace defines model for AuditPlace.
+type AuditPlace struct {
+	ChannelID *string `json:"channel_id,omitempty"`
+	SpaceID   *string `json:"space_id,omitempty"`
+}
+
+// AuditResource defines model for AuditResource.
+type AuditResource struct {
+	ID   *string `json:"id,omitempty"`
+	Kind *string `json:"kind,omitempty"`
+}
+
+// AuditVerifyResult defines model for AuditVerifyResult.
+type AuditVerifyResult struct {
+	Breaks []AuditBreak `json:"breaks"`
+
+	// Checked Rows that were read.
+	Checked int64 `json:"checked"`
+
+	// Checkpoints Checkpoints that were checked.
+	Checkpoints int                         `json:"checkpoints"`
+	FirstSeq    int64                       `json:"first_seq"`
+	LastSeq     int64                       `json:"last_seq"`
+	Ok          bool                        `json:"ok"`
+	Warnings    []AuditVerifyResultWarnings `json:"warnings"`
+}
+
+// AuditVerifyResultWarnings defines model for AuditVerifyResult.Warnings.
+type AuditVerifyResultWarnings string
 
 // AuthorKind Who wrote a message.
 type AuthorKind string
@@ -3778,6 +3964,15 @@ type UserUpdatedData struct {
 // UserUpdatedDataChange defines model for UserUpdatedDataChange.
 type UserUpdatedDataChange string
 
+// VerifyAuditRequest defines model for VerifyAuditRequest.
+type VerifyAuditRequest struct {
+	// FromSeq First row; the first there is when absent.
+	FromSeq *int64 `json:"from_seq,omitempty"`
+
+	// ToSeq Last row; the last there is when absent.
+	ToSeq *int64 `json:"to_seq,omitempty"`
+}
+
 // AgentID defines model for AgentID.
 type AgentID = string
 
@@ -3786,6 +3981,9 @@ type ChannelID = string
 
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// EventID defines model for EventID.
+type EventID = string
 
 // FlowID defines model for FlowID.
 type FlowID = string
@@ -3890,6 +4088,57 @@ type EnableAgentParams struct {
 type SendHeartbeatParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
+type ListAuditCheckpointsParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// ActorID Only what this principal did.
+	ActorID *string `form:"actor_id,omitempty" json:"actor_id,omitempty"`
+
+	// Action Only this action, or with a dot at the end those whose names begin so.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Outcome Only what was allowed, or denied.
+	Outcome *AuditOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// ResourceID Only what was done to this.
+	ResourceID *string `form:"resource_id,omitempty" json:"resource_id,omitempty"`
+
+	// SpaceID Only what was done in this space.
+	SpaceID *string `form:"space_id,omitempty" json:"space_id,omitempty"`
+
+	// ChannelID Only what was done in this channel.
+	ChannelID *string `form:"channel_id,omitempty" json:"channel_id,omitempty"`
+
+	// From Only from this time on.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only before this time.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ExportAuditParams defines parameters for ExportAudit.
+type ExportAuditParams struct {
+	// FromSeq First row; the first there is when absent.
+	FromSeq *int64 `form:"from_seq,omitempty" json:"from_seq,omitempty"`
+
+	// ToSeq Last row; the last there is when absent.
+	ToSeq *int64 `form:"to_seq,omitempty" json:"to_seq,omitempty"`
 }
 
 // LogoutParams defines parameters for Logout.
@@ -4449,6 +4698,9 @@ type UpdateAgentJSONRequestBody = UpdateAgentRequest
 
 // SendHeartbeatJSONRequestBody defines body for SendHeartbeat for application/json ContentType.
 type SendHeartbeatJSONRequestBody = Heartbeat
+
+// VerifyAuditJSONRequestBody defines body for VerifyAudit for application/json ContentType.
+type VerifyAuditJSONRequestBody = VerifyAuditRequest
 
 // BeginLoginJSONRequestBody defines body for BeginLogin for application/json ContentType.
 type BeginLoginJSONRequestBody = BeginLoginRequest

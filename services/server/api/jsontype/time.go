@@ -54,6 +54,11 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("read a time: %w", err)
 	}
+	return t.Bind(s)
+}
+
+// Bind reads a parameter of a query, for the generated router.
+func (t *Time) Bind(s string) error {
 	parsed, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return fmt.Errorf("read a time: %w", err)

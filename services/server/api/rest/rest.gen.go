@@ -66,6 +66,49 @@ const (
 	ArtifactKindPullRequest ArtifactKind = "pull_request"
 )
 
+// Defines values for AuditActorKind.
+const (
+	AuditActorKindAgent     AuditActorKind = "agent"
+	AuditActorKindAnonymous AuditActorKind = "anonymous"
+	AuditActorKindApp       AuditActorKind = "app"
+	AuditActorKindHost      AuditActorKind = "host"
+	AuditActorKindPerson    AuditActorKind = "person"
+	AuditActorKindSystem    AuditActorKind = "system"
+	AuditActorKindWebhook   AuditActorKind = "webhook"
+)
+
+// Defines values for AuditBreakKind.
+const (
+	AuditBreakKindAnchor              AuditBreakKind = "anchor"
+	AuditBreakKindCheckpointHash      AuditBreakKind = "checkpoint_hash"
+	AuditBreakKindCheckpointSignature AuditBreakKind = "checkpoint_signature"
+	AuditBreakKindGap                 AuditBreakKind = "gap"
+	AuditBreakKindHash                AuditBreakKind = "hash"
+	AuditBreakKindLink                AuditBreakKind = "link"
+)
+
+// Defines values for AuditCheckpointSinkState.
+const (
+	AuditCheckpointSinkStateDeposited AuditCheckpointSinkState = "deposited"
+	AuditCheckpointSinkStateNone      AuditCheckpointSinkState = "none"
+	AuditCheckpointSinkStatePending   AuditCheckpointSinkState = "pending"
+)
+
+// Defines values for AuditOutcome.
+const (
+	AuditOutcomeAllow AuditOutcome = "allow"
+	AuditOutcomeDeny  AuditOutcome = "deny"
+)
+
+// Defines values for AuditVerifyResultWarnings.
+const (
+	AuditVerifyResultWarningsKeyUnpublished     AuditVerifyResultWarnings = "key_unpublished"
+	AuditVerifyResultWarningsNoSink             AuditVerifyResultWarnings = "no_sink"
+	AuditVerifyResultWarningsSinkPending        AuditVerifyResultWarnings = "sink_pending"
+	AuditVerifyResultWarningsTrimmed            AuditVerifyResultWarnings = "trimmed"
+	AuditVerifyResultWarningsUncheckpointedTail AuditVerifyResultWarnings = "uncheckpointed_tail"
+)
+
 // Defines values for AuthorKind.
 const (
 	AuthorKindAgent   AuthorKind = "agent"
@@ -725,6 +768,149 @@ type Archived struct {
 
 // ArtifactKind What a run produced.
 type ArtifactKind string
+
+// AuditActor Who acted, and the credential that was used.
+type AuditActor struct {
+	// ActingForID The person for whom an agent acted.
+	ActingForID *ids.ID        `json:"acting_for_id,omitempty"`
+	DeviceID    *ids.ID        `json:"device_id,omitempty"`
+	ID          *ids.ID        `json:"id,omitempty"`
+	Kind        AuditActorKind `json:"kind"`
+	SessionID   *ids.ID        `json:"session_id,omitempty"`
+	TokenID     *ids.ID        `json:"token_id,omitempty"`
+
+	// ViewAsID The person as whom an owner looked.
+	ViewAsID *ids.ID `json:"view_as_id,omitempty"`
+}
+
+// AuditActorKind defines model for AuditActor.Kind.
+type AuditActorKind string
+
+// AuditAddress Equal addresses have equal pseudonyms under one key; nothing leads back to the address.
+type AuditAddress struct {
+	KeyID     ids.ID `json:"key_id"`
+	Pseudonym string `json:"pseudonym"`
+}
+
+// AuditBreak defines model for AuditBreak.
+type AuditBreak struct {
+	Kind AuditBreakKind `json:"kind"`
+
+	// Seq The row that does not fit, or the last row of the checkpoint that does not.
+	Seq int64 `json:"seq"`
+}
+
+// AuditBreakKind defines model for AuditBreak.Kind.
+type AuditBreakKind string
+
+// AuditCheckpoint A signed statement about all rows up to one.
+type AuditCheckpoint struct {
+	CreatedAt   jsontype.Time  `json:"created_at"`
+	DepositedAt *jsontype.Time `json:"deposited_at,omitempty"`
+
+	// FirstSeq The first row there was.
+	FirstSeq int64 `json:"first_seq"`
+
+	// Hash Hash of the last row, in hexadecimal.
+	Hash string `json:"hash"`
+	ID   ids.ID `json:"id"`
+	Jws  string `json:"jws"`
+	Kid  string `json:"kid"`
+
+	// Seq The last row it covers.
+	Seq          int64 `json:"seq"`
+	SinkAttempts int   `json:"sink_attempts"`
+
+	// SinkError Code of the last failed attempt.
+	SinkError *string `json:"sink_error,omitempty"`
+
+	// SinkState Whether it lies outside the database as well.
+	SinkState AuditCheckpointSinkState `json:"sink_state"`
+}
+
+// AuditCheckpointSinkState Whether it lies outside the database as well.
+type AuditCheckpointSinkState string
+
+// AuditCheckpointList A page of a list.
+type AuditCheckpointList struct {
+	Items []AuditCheckpoint `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditEvent One decision that was recorded. Names and texts are never part of it.
+type AuditEvent struct {
+	Action string `json:"action"`
+
+	// Actor Who acted, and the credential that was used.
+	Actor AuditActor `json:"actor"`
+
+	// Address Equal addresses have equal pseudonyms under one key; nothing leads back to the address.
+	Address       *AuditAddress `json:"address,omitempty"`
+	CorrelationID *ids.ID       `json:"correlation_id,omitempty"`
+
+	// Details Identifiers, numbers, booleans, times and short codes; which ones depends on the action. `count`: how often a denial or a read is counted in this row.
+	Details map[string]interface{} `json:"details"`
+
+	// Hash Hash of the row, in hexadecimal. Only when one event is read.
+	Hash       *string       `json:"hash,omitempty"`
+	ID         ids.ID        `json:"id"`
+	OccurredAt jsontype.Time `json:"occurred_at"`
+	Outcome    AuditOutcome  `json:"outcome"`
+	Place      *AuditPlace   `json:"place,omitempty"`
+
+	// PrevHash Hash of the row before, in hexadecimal. Only when one event is read.
+	PrevHash *string `json:"prev_hash,omitempty"`
+
+	// Reason Why it was denied.
+	Reason   *string        `json:"reason,omitempty"`
+	Resource *AuditResource `json:"resource,omitempty"`
+
+	// Seq Place in the chain; without gaps.
+	Seq int64 `json:"seq"`
+}
+
+// AuditEventList A page of a list.
+type AuditEventList struct {
+	Items []AuditEvent `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditOutcome defines model for AuditOutcome.
+type AuditOutcome string
+
+// AuditPlace defines model for AuditPlace.
+type AuditPlace struct {
+	ChannelID *ids.ID `json:"channel_id,omitempty"`
+	SpaceID   *ids.ID `json:"space_id,omitempty"`
+}
+
+// AuditResource defines model for AuditResource.
+type AuditResource struct {
+	ID   *ids.ID `json:"id,omitempty"`
+	Kind *string `json:"kind,omitempty"`
+}
+
+// AuditVerifyResult defines model for AuditVerifyResult.
+type AuditVerifyResult struct {
+	Breaks []AuditBreak `json:"breaks"`
+
+	// Checked Rows that were read.
+	Checked int64 `json:"checked"`
+
+	// Checkpoints Checkpoints that were checked.
+	Checkpoints int                         `json:"checkpoints"`
+	FirstSeq    int64                       `json:"first_seq"`
+	LastSeq     int64                       `json:"last_seq"`
+	Ok          bool                        `json:"ok"`
+	Warnings    []AuditVerifyResultWarnings `json:"warnings"`
+}
+
+// AuditVerifyResultWarnings defines model for AuditVerifyResult.Warnings.
+type AuditVerifyResultWarnings string
 
 // AuthorKind Who wrote a message.
 type AuthorKind string
@@ -2799,6 +2985,15 @@ type UserListItemList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// VerifyAuditRequest defines model for VerifyAuditRequest.
+type VerifyAuditRequest struct {
+	// FromSeq First row; the first there is when absent.
+	FromSeq *int64 `json:"from_seq,omitempty"`
+
+	// ToSeq Last row; the last there is when absent.
+	ToSeq *int64 `json:"to_seq,omitempty"`
+}
+
 // AgentID defines model for AgentID.
 type AgentID = ids.ID
 
@@ -2807,6 +3002,9 @@ type ChannelID = ids.ID
 
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// EventID defines model for EventID.
+type EventID = ids.ID
 
 // FlowID defines model for FlowID.
 type FlowID = ids.ID
@@ -2884,6 +3082,57 @@ type ListAgentsParams struct {
 type UpdateAgentParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
+}
+
+// ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
+type ListAuditCheckpointsParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// ActorID Only what this principal did.
+	ActorID *ids.ID `form:"actor_id,omitempty" json:"actor_id,omitempty"`
+
+	// Action Only this action, or with a dot at the end those whose names begin so.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Outcome Only what was allowed, or denied.
+	Outcome *AuditOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// ResourceID Only what was done to this.
+	ResourceID *ids.ID `form:"resource_id,omitempty" json:"resource_id,omitempty"`
+
+	// SpaceID Only what was done in this space.
+	SpaceID *ids.ID `form:"space_id,omitempty" json:"space_id,omitempty"`
+
+	// ChannelID Only what was done in this channel.
+	ChannelID *ids.ID `form:"channel_id,omitempty" json:"channel_id,omitempty"`
+
+	// From Only from this time on.
+	From *jsontype.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only before this time.
+	To *jsontype.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ExportAuditParams defines parameters for ExportAudit.
+type ExportAuditParams struct {
+	// FromSeq First row; the first there is when absent.
+	FromSeq *int64 `form:"from_seq,omitempty" json:"from_seq,omitempty"`
+
+	// ToSeq Last row; the last there is when absent.
+	ToSeq *int64 `form:"to_seq,omitempty" json:"to_seq,omitempty"`
 }
 
 // ListChannelsParams defines parameters for ListChannels.
@@ -3195,6 +3444,9 @@ type UpdateAgentJSONRequestBody = UpdateAgentRequest
 // SendHeartbeatJSONRequestBody defines body for SendHeartbeat for application/json ContentType.
 type SendHeartbeatJSONRequestBody = Heartbeat
 
+// VerifyAuditJSONRequestBody defines body for VerifyAudit for application/json ContentType.
+type VerifyAuditJSONRequestBody = VerifyAuditRequest
+
 // BeginLoginJSONRequestBody defines body for BeginLogin for application/json ContentType.
 type BeginLoginJSONRequestBody = BeginLoginRequest
 
@@ -3320,6 +3572,21 @@ type ServerInterface interface {
 	// SendHeartbeat Report the state of an adapter
 	// (POST /agents/{agent_id}/heartbeat)
 	SendHeartbeat(w http.ResponseWriter, r *http.Request, agentID AgentID)
+	// ListAuditCheckpoints List checkpoints of the audit log
+	// (GET /audit/checkpoints)
+	ListAuditCheckpoints(w http.ResponseWriter, r *http.Request, params ListAuditCheckpointsParams)
+	// ListAuditEvents List audit events
+	// (GET /audit/events)
+	ListAuditEvents(w http.ResponseWriter, r *http.Request, params ListAuditEventsParams)
+	// GetAuditEvent Get an audit event
+	// (GET /audit/events/{event_id})
+	GetAuditEvent(w http.ResponseWriter, r *http.Request, eventID EventID)
+	// ExportAudit Export the audit log
+	// (GET /audit/export)
+	ExportAudit(w http.ResponseWriter, r *http.Request, params ExportAuditParams)
+	// VerifyAudit Verify the audit log
+	// (POST /audit/verify)
+	VerifyAudit(w http.ResponseWriter, r *http.Request)
 	// BeginLogin Begin a login
 	// (POST /auth/login)
 	BeginLogin(w http.ResponseWriter, r *http.Request)
@@ -3854,6 +4121,288 @@ func (siw *ServerInterfaceWrapper) SendHeartbeat(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SendHeartbeat(w, r, agentID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAuditCheckpoints operation middleware
+func (siw *ServerInterfaceWrapper) ListAuditCheckpoints(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditCheckpointsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAuditCheckpoints(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAuditEvents operation middleware
+func (siw *ServerInterfaceWrapper) ListAuditEvents(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditEventsParams
+
+	// ------------- Optional query parameter "actor_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "actor_id", r.URL.Query(), &params.ActorID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "actor_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "actor_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", r.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "action"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "action", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "outcome" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "outcome", r.URL.Query(), &params.Outcome, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "outcome"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "outcome", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "resource_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "resource_id", r.URL.Query(), &params.ResourceID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "resource_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "resource_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "space_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "space_id", r.URL.Query(), &params.SpaceID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "space_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "space_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "channel_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "channel_id", r.URL.Query(), &params.ChannelID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "channel_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "channel_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", r.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "from"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "from", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", r.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "to"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "to", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAuditEvents(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAuditEvent operation middleware
+func (siw *ServerInterfaceWrapper) GetAuditEvent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "event_id" -------------
+	var eventID EventID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "event_id", r.PathValue("event_id"), &eventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "event_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAuditEvent(w, r, eventID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ExportAudit operation middleware
+func (siw *ServerInterfaceWrapper) ExportAudit(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ExportAuditParams
+
+	// ------------- Optional query parameter "from_seq" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from_seq", r.URL.Query(), &params.FromSeq, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "from_seq"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "from_seq", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "to_seq" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to_seq", r.URL.Query(), &params.ToSeq, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "to_seq"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "to_seq", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExportAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// VerifyAudit operation middleware
+func (siw *ServerInterfaceWrapper) VerifyAudit(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.VerifyAudit(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7036,6 +7585,11 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/disable", wrapper.DisableAgent)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/enable", wrapper.EnableAgent)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/heartbeat", wrapper.SendHeartbeat)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/checkpoints", wrapper.ListAuditCheckpoints)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/events", wrapper.ListAuditEvents)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/events/{event_id}", wrapper.GetAuditEvent)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/export", wrapper.ExportAudit)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/audit/verify", wrapper.VerifyAudit)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login", wrapper.BeginLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login/{flow_id}/complete", wrapper.CompleteLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/logout", wrapper.Logout)
@@ -7335,6 +7889,145 @@ type SendHeartbeatResponseObject interface {
 type SendHeartbeat200JSONResponse HeartbeatAck
 
 func (response SendHeartbeat200JSONResponse) VisitSendHeartbeatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditCheckpointsRequestObject struct {
+	Params ListAuditCheckpointsParams
+}
+
+type ListAuditCheckpointsResponseObject interface {
+	VisitListAuditCheckpointsResponse(w http.ResponseWriter) error
+}
+
+type ListAuditCheckpoints200JSONResponse AuditCheckpointList
+
+func (response ListAuditCheckpoints200JSONResponse) VisitListAuditCheckpointsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditEventsRequestObject struct {
+	Params ListAuditEventsParams
+}
+
+type ListAuditEventsResponseObject interface {
+	VisitListAuditEventsResponse(w http.ResponseWriter) error
+}
+
+type ListAuditEvents200JSONResponse AuditEventList
+
+func (response ListAuditEvents200JSONResponse) VisitListAuditEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAuditEventRequestObject struct {
+	EventID EventID `json:"event_id"`
+}
+
+type GetAuditEventResponseObject interface {
+	VisitGetAuditEventResponse(w http.ResponseWriter) error
+}
+
+type GetAuditEvent200JSONResponse AuditEvent
+
+func (response GetAuditEvent200JSONResponse) VisitGetAuditEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportAuditRequestObject struct {
+	Params ExportAuditParams
+}
+
+type ExportAuditResponseObject interface {
+	VisitExportAuditResponse(w http.ResponseWriter) error
+}
+
+type ExportAudit200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ExportAudit200ApplicationXNdjsonResponse) VisitExportAuditResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type VerifyAuditRequestObject struct {
+	Body *VerifyAuditJSONRequestBody
+}
+
+type VerifyAuditResponseObject interface {
+	VisitVerifyAuditResponse(w http.ResponseWriter) error
+}
+
+type VerifyAudit200JSONResponse AuditVerifyResult
+
+func (response VerifyAudit200JSONResponse) VisitVerifyAuditResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -9508,6 +10201,21 @@ type StrictServerInterface interface {
 	// SendHeartbeat Report the state of an adapter
 	// (POST /agents/{agent_id}/heartbeat)
 	SendHeartbeat(ctx context.Context, request SendHeartbeatRequestObject) (SendHeartbeatResponseObject, error)
+	// ListAuditCheckpoints List checkpoints of the audit log
+	// (GET /audit/checkpoints)
+	ListAuditCheckpoints(ctx context.Context, request ListAuditCheckpointsRequestObject) (ListAuditCheckpointsResponseObject, error)
+	// ListAuditEvents List audit events
+	// (GET /audit/events)
+	ListAuditEvents(ctx context.Context, request ListAuditEventsRequestObject) (ListAuditEventsResponseObject, error)
+	// GetAuditEvent Get an audit event
+	// (GET /audit/events/{event_id})
+	GetAuditEvent(ctx context.Context, request GetAuditEventRequestObject) (GetAuditEventResponseObject, error)
+	// ExportAudit Export the audit log
+	// (GET /audit/export)
+	ExportAudit(ctx context.Context, request ExportAuditRequestObject) (ExportAuditResponseObject, error)
+	// VerifyAudit Verify the audit log
+	// (POST /audit/verify)
+	VerifyAudit(ctx context.Context, request VerifyAuditRequestObject) (VerifyAuditResponseObject, error)
 	// BeginLogin Begin a login
 	// (POST /auth/login)
 	BeginLogin(ctx context.Context, request BeginLoginRequestObject) (BeginLoginResponseObject, error)
@@ -10057,6 +10765,164 @@ func (sh *strictHandler) SendHeartbeat(w http.ResponseWriter, r *http.Request, a
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SendHeartbeatResponseObject); ok {
 		if err := validResponse.VisitSendHeartbeatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAuditCheckpoints operation middleware
+func (sh *strictHandler) ListAuditCheckpoints(w http.ResponseWriter, r *http.Request, params ListAuditCheckpointsParams) {
+	if err := checkParams(r, "listAuditCheckpoints"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListAuditCheckpointsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAuditCheckpoints(ctx, request.(ListAuditCheckpointsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAuditCheckpoints")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAuditCheckpointsResponseObject); ok {
+		if err := validResponse.VisitListAuditCheckpointsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAuditEvents operation middleware
+func (sh *strictHandler) ListAuditEvents(w http.ResponseWriter, r *http.Request, params ListAuditEventsParams) {
+	if err := checkParams(r, "listAuditEvents"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListAuditEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAuditEvents(ctx, request.(ListAuditEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAuditEvents")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAuditEventsResponseObject); ok {
+		if err := validResponse.VisitListAuditEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAuditEvent operation middleware
+func (sh *strictHandler) GetAuditEvent(w http.ResponseWriter, r *http.Request, eventID EventID) {
+	if err := checkParams(r, "getAuditEvent"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request GetAuditEventRequestObject
+
+	request.EventID = eventID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAuditEvent(ctx, request.(GetAuditEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAuditEvent")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAuditEventResponseObject); ok {
+		if err := validResponse.VisitGetAuditEventResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ExportAudit operation middleware
+func (sh *strictHandler) ExportAudit(w http.ResponseWriter, r *http.Request, params ExportAuditParams) {
+	if err := checkParams(r, "exportAudit"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ExportAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportAudit(ctx, request.(ExportAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportAudit")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ExportAuditResponseObject); ok {
+		if err := validResponse.VisitExportAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// VerifyAudit operation middleware
+func (sh *strictHandler) VerifyAudit(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "verifyAudit"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request VerifyAuditRequestObject
+
+	var body VerifyAuditJSONRequestBody
+	if err := decodeBody(r, "verifyAudit", &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, err)
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.VerifyAudit(ctx, request.(VerifyAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "VerifyAudit")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(VerifyAuditResponseObject); ok {
+		if err := validResponse.VisitVerifyAuditResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

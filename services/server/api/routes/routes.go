@@ -33,6 +33,8 @@ type Operation struct {
 	BodyLimit      BodyLimit
 	// AuthorizedInBand marks operations whose frames are authorised one by one instead of the request.
 	AuthorizedInBand bool
+	// Transfer marks answers that are a stream and may take as long as a transfer.
+	Transfer bool
 	// RequiresIfMatch marks changes that must name the version they were made from.
 	RequiresIfMatch bool
 	// IgnoresIdempotencyKey marks writes that are repeatable by their own means, so the idempotency stage lets them pass.

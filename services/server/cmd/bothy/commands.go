@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 
 	"github.com/OWNER/bothy/services/server/internal/platform/secrets"
 	"github.com/OWNER/bothy/services/server/internal/wire"
@@ -113,6 +114,26 @@ func issueEnrollmentCode(ctx context.Context, c *call) int {
 	ctx, cancel := c.untilSignal(ctx)
 	defer cancel()
 	return c.outcome(wire.IssueEnrollmentCode(ctx, *from, c.console(), *handle, *promote))
+}
+
+func auditVerify(ctx context.Context, c *call) int {
+	set := c.flags()
+	var in wire.AuditVerify
+	set.StringVar(&in.JWKS, "jwks", "", "`file` with the JWKS of the instance, kept from earlier")
+	set.StringVar(&in.Key, "key", "", "`file` with one public key, in PEM form or as a JWK")
+	set.StringVar(&in.Checkpoints, "checkpoints", "", "`folder` that checkpoints were deposited in")
+	output := set.String("output", "text", "text or json")
+	words, code, ok := c.parseArgs(set, 1)
+	if !ok {
+		return code
+	}
+	if len(words) == 0 || *output != "text" && *output != "json" {
+		return c.fail(exitUsage, errors.New("name one file, or - for standard input; --output is text or json"))
+	}
+	in.File, in.JSON = words[0], *output == "json"
+	ctx, cancel := c.untilSignal(ctx)
+	defer cancel()
+	return c.outcome(wire.VerifyAuditFile(ctx, in, os.Stdin, c.console()))
 }
 
 func configCheck(_ context.Context, c *call) int {

@@ -65,6 +65,8 @@ var commands = []command{
 	{name: "config reference", usage: "", run: configReference, help: "print the reference of all keys as Markdown."},
 	{name: "secrets init", usage: "--target DIR [--source DIR] [--adopt-source]", run: secretsInit,
 		help: "make the secrets that are missing in DIR/_store, which is the folder for secrets.dir; repeating changes nothing. Needs no configuration."},
+	{name: "audit verify", usage: "FILE [--jwks FILE] [--key FILE] [--checkpoints DIR] [--output text|json]", run: auditVerify,
+		help: "verify an export of the audit log (- for standard input) against keys and deposited checkpoints that did not come with it. Needs no configuration, database or server. Exit 1: broken. Exit 3: no readable export. Exit 4: nothing is broken, and no trusted key vouches for it."},
 	{name: "restore finalize", usage: "[--relocation MANIFEST] [--config FILE]", run: restoreFinalize,
 		help: "end a restore: a new epoch for clients and consumers, or with a manifest prove that nothing was lost. No server may run."},
 	{name: "healthcheck", usage: "--url URL [--timeout 5s]", run: healthcheck,
@@ -122,17 +124,27 @@ func (c *call) flags() *flag.FlagSet {
 
 // parse reads the flags; ok is false when the command is not to run, with the exit code.
 func (c *call) parse(set *flag.FlagSet) (code int, ok bool) {
-	err := set.Parse(c.args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK, false
-	case err != nil:
-		return exitUsage, false
-	case set.NArg() > 0:
-		_, _ = fmt.Fprintf(c.stderr, "bothy %s: unexpected argument %q\n", c.command.name, set.Arg(0))
-		return exitUsage, false
+	_, code, ok = c.parseArgs(set, 0)
+	return code, ok
+}
+
+// parseArgs is parse for a command that takes words beside its flags, before or behind them.
+func (c *call) parseArgs(set *flag.FlagSet, most int) (words []string, code int, ok bool) {
+	for rest := c.args; ; rest = set.Args()[1:] {
+		err := set.Parse(rest)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return nil, exitOK, false
+		case err != nil:
+			return nil, exitUsage, false
+		case set.NArg() == 0:
+			return words, exitOK, true
+		case len(words) == most:
+			_, _ = fmt.Fprintf(c.stderr, "bothy %s: unexpected argument %q\n", c.command.name, set.Arg(0))
+			return nil, exitUsage, false
+		}
+		words = append(words, set.Arg(0))
 	}
-	return exitOK, true
 }
 
 // fail reports an error and gives the code. What was wrong with which value stands in the fields

@@ -6,7 +6,12 @@ package audit
 
 import (
 	"context"
+	"crypto"
+	"encoding/json"
+	"iter"
 	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
 // Break is a place where the record does not fit together.
@@ -15,6 +20,8 @@ type Break struct {
 	Seq int64
 	// Kind is one of the kinds of breaks.
 	Kind string
+	// Detail says more where there is more to say.
+	Detail string
 }
 
 // The kinds of breaks.
@@ -30,6 +37,24 @@ const (
 	// BreakCheckpointHash: the rows are not those a checkpoint was made over, or the
 	// checkpoint does not follow the one before it.
 	BreakCheckpointHash = "checkpoint_hash"
+	// BreakAnchor: rows were removed from the beginning, and no anchor says so.
+	BreakAnchor = "anchor"
+)
+
+// The warnings of a verification: nothing is broken, and yet less is proven than could be.
+const (
+	// WarnNoSink: checkpoints lie in the database alone.
+	WarnNoSink = "no_sink"
+	// WarnSinkPending: a checkpoint waits to be deposited.
+	WarnSinkPending = "sink_pending"
+	// WarnTail: no checkpoint covers the last rows yet.
+	WarnTail = "uncheckpointed_tail"
+	// WarnKey: a checkpoint was signed with a key that is no longer published.
+	WarnKey = "key_unpublished"
+	// WarnTrimmed: old rows were removed, and an anchor stands for them.
+	WarnTrimmed = "trimmed"
+	// WarnBeginning: nothing vouches for what stands before the first row that was handed in.
+	WarnBeginning = "unproven_beginning"
 )
 
 // Result is what a verification found.
@@ -41,6 +66,8 @@ type Result struct {
 	Checkpoints int
 	// Breaks are at most MaxBreaks; more of them tell nothing new.
 	Breaks []Break
+	// Warnings are sorted.
+	Warnings []string
 }
 
 // MaxBreaks bounds the breaks that a result lists.
@@ -53,12 +80,40 @@ type Log interface {
 	Verify(ctx context.Context, from, to int64) (Result, error)
 }
 
+// Entry is one line of a record that is handed in from elsewhere.
+type Entry struct {
+	// Row is a row in JSON, with its hashes beside it; empty for a checkpoint.
+	Row            json.RawMessage
+	PrevHash, Hash []byte
+	// Checkpoint is the JWS of a checkpoint. It stands behind the last row it covers.
+	Checkpoint string
+}
+
+// Origin says where such a record comes from.
+type Origin struct {
+	InstanceID ids.ID
+	// FromSeq is the first row handed in, FirstSeq the first one that the record had.
+	FromSeq, FirstSeq int64
+	// Keys are the public keys of checkpoints by their ID. Whoever trusts keys that came with
+	// the record proves only that it agrees with itself.
+	Keys map[string]crypto.PublicKey
+}
+
+// RowsVerifier verifies a record that is handed in from elsewhere: an export, or the database
+// that a backup was restored to. It needs no database and holds no more than one entry.
+type RowsVerifier interface {
+	// VerifyRows follows the entries, rows ascending. The error is that of the entries.
+	VerifyRows(ctx context.Context, o Origin, entries iter.Seq2[Entry, error]) (Result, error)
+}
+
 // Metrics counts what an operator must hear of.
 type Metrics interface {
 	// ChainBreaks counts breaks found by the periodic verification.
 	ChainBreaks(ctx context.Context, n int)
 	// DenialsLost counts denials whose row could not be written.
 	DenialsLost(ctx context.Context, n int)
+	// SinkFailed counts checkpoints that could not be deposited.
+	SinkFailed(ctx context.Context)
 	// Checkpointed notes the time of the newest checkpoint.
 	Checkpointed(ctx context.Context, at time.Time)
 }

@@ -6,6 +6,7 @@ package instance
 
 import (
 	"context"
+	"crypto"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -101,6 +102,14 @@ type Keys interface {
 	// Verify checks signature, kid, alg and typ and returns the payload. It fails with
 	// unauthenticated for anything that a key of this purpose has not signed.
 	Verify(ctx context.Context, p Purpose, compact string) ([]byte, error)
+}
+
+// VerificationKey is the public half of a key.
+type VerificationKey struct {
+	Key crypto.PublicKey
+	// Published keys still verify what is presented today; of others only that they were used
+	// is known.
+	Published bool
 }
 
 // Counter names a row of sequence_counters.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/OWNER/bothy/services/server/internal/audit/adapters/filesink"
+	audithttp "github.com/OWNER/bothy/services/server/internal/audit/adapters/httpapi"
 	auditjobs "github.com/OWNER/bothy/services/server/internal/audit/adapters/jobs"
 	auditpg "github.com/OWNER/bothy/services/server/internal/audit/adapters/postgres"
 	auditapp "github.com/OWNER/bothy/services/server/internal/audit/app"
@@ -17,6 +19,7 @@ import (
 type auditModule struct {
 	recorder *auditapp.Service
 	verify   *auditapp.ChainVerify
+	http     audithttp.Handlers
 }
 
 func (p *process) buildAudit(context.Context) error {
@@ -28,11 +31,19 @@ func (p *process) buildAudit(context.Context) error {
 	if config.IPKeyWrap, err = decodeKey(wrap.Reveal()); err != nil {
 		return err
 	}
+	folder, err := filesink.Parse(p.config.Modules.Audit.CheckpointSink)
+	if err != nil {
+		return fmt.Errorf("audit.checkpoint_sink: %w", err)
+	}
+	var sink auditapp.Sink
+	if folder != "" {
+		sink = filesink.New(folder)
+	}
 	service := auditapp.New(config, auditapp.Deps{
 		Store: auditpg.New(p.db), Units: p.units, Clock: p.clock, Counters: p.instance.service, Instance: p.instance.service,
-		Keys: p.instance.service, Public: p.instance.service, Canonicalize: jsoncanon.Transform, Log: p.log,
+		Keys: p.instance.service, Public: p.instance.service, Sink: sink, Canonicalize: jsoncanon.Transform, Log: p.log,
 	})
-	p.audit = &auditModule{recorder: service, verify: service.ChainVerify()}
+	p.audit = &auditModule{recorder: service, verify: service.ChainVerify(), http: audithttp.Handlers{Audit: service}}
 	auditjobs.Register(p.jobs, p.audit.verify, p.config.Modules.Audit.CheckpointInterval)
 	return nil
 }

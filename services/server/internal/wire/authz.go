@@ -24,6 +24,7 @@ func (p *process) buildAuthz(context.Context) error {
 		Store: authzpg.New(p.db), Units: p.units, Clock: p.clock, Counters: p.instance.service, Versions: p.instance.service,
 		Barrier: p.db.Barrier(), Events: p.sync.appender, Audit: p.audit.recorder, Log: p.log,
 	})
+	p.audit.recorder.SetAuthorizer(service)
 	p.authz = &authzModule{service: service, http: authzhttp.Handlers{Authz: service}}
 	authzjobs.Register(p.jobs, service, p.config.Modules.Authz.ExpiryInterval)
 	return nil

@@ -4,6 +4,7 @@ package wire
 
 import (
 	agentshttp "github.com/OWNER/bothy/services/server/internal/agents/adapters/httpapi"
+	audithttp "github.com/OWNER/bothy/services/server/internal/audit/adapters/httpapi"
 	authzhttp "github.com/OWNER/bothy/services/server/internal/authz/adapters/httpapi"
 	chathttp "github.com/OWNER/bothy/services/server/internal/chat/adapters/httpapi"
 	identityhttp "github.com/OWNER/bothy/services/server/internal/identity/adapters/httpapi"
@@ -19,6 +20,7 @@ import (
 // finds an operation that nobody answers, and one that two modules answer.
 type allHandlers struct {
 	instancePart
+	auditPart
 	authzPart
 	identityPart
 	chatPart
@@ -31,6 +33,7 @@ type allHandlers struct {
 // One part per module, because all of them call their handlers the same.
 type (
 	instancePart  struct{ instancehttp.Handlers }
+	auditPart     struct{ audithttp.Handlers }
 	authzPart     struct{ authzhttp.Handlers }
 	identityPart  struct{ *identityhttp.Handlers }
 	chatPart      struct{ *chathttp.Handlers }
@@ -44,7 +47,7 @@ var _ rest.StrictServerInterface = allHandlers{}
 
 func (p *process) handlers() rest.StrictServerInterface {
 	return allHandlers{
-		instancePart{p.instance.http}, authzPart{p.authz.http}, identityPart{p.identity.http}, chatPart{p.chat.http},
+		instancePart{p.instance.http}, auditPart{p.audit.http}, authzPart{p.authz.http}, identityPart{p.identity.http}, chatPart{p.chat.http},
 		messagingPart{p.messaging.http}, agentsPart{p.agents.http}, runsPart{p.runs.http}, syncPart{p.sync.http},
 	}
 }

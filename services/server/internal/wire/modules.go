@@ -7,6 +7,7 @@ import (
 	"time"
 
 	agentsapp "github.com/OWNER/bothy/services/server/internal/agents/app"
+	"github.com/OWNER/bothy/services/server/internal/audit/adapters/filesink"
 	auditapp "github.com/OWNER/bothy/services/server/internal/audit/app"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
@@ -38,6 +39,7 @@ type auditConfig struct {
 	App                auditapp.Config
 	KeyRef             string        `key:"audit.ip_key_wrap_ref" default:"file:<secrets.dir>/audit_ip_key" type:"ref" doc:"Secret under which the keys of address pseudonyms are kept."`
 	CheckpointInterval time.Duration `key:"audit.checkpoint_interval" default:"1h" min:"1m" max:"168h" doc:"How often what is new in the record is verified and signed."`
+	CheckpointSink     string        `key:"audit.checkpoint_sink" default:"none" doc:"Where signed checkpoints are kept outside the database: none, or file: and an absolute folder. There they prove what the record was, even to somebody who could rewrite all of it."`
 }
 
 func (m *moduleConfig) defaults() {
@@ -83,6 +85,10 @@ func (m *moduleConfig) crossChecks(s *config.Schema, c *Config) {
 			return errors.New("agent.presence_timeout must be longer than sync.heartbeat_interval")
 		}
 		return nil
+	})
+	s.Check("checkpoint_sink_form", []string{"audit.checkpoint_sink"}, func() error {
+		_, err := filesink.Parse(m.Audit.CheckpointSink)
+		return err
 	})
 	s.Check("json_body_above_message", []string{"http.max_json_body_bytes", "message.max_content_bytes"}, func() error {
 		if c.HTTP.MaxJSONBodyBytes <= m.Markdown.MaxContentBytes {

@@ -33,7 +33,7 @@ func operations() ([]httpserver.Operation, error) {
 		}
 		out = append(out, httpserver.Operation{
 			ID: o.ID, Pattern: o.Pattern(), Action: authorize.Action(o.Action), RateLimitClass: o.RateLimitClass,
-			Writes: o.Writes(), Body: body, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
+			Writes: spec.Effect == authorize.EffectWrite, Body: body, Transfer: o.Transfer, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
 			AuthorizedInBand: o.AuthorizedInBand, SignedIn: !o.AuthorizedInBand && !spec.OpenTo(authorize.CallerAnonymous), BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
 			SyncPosition: o.Method == http.MethodGet && reflects[o.Module],
 		})

@@ -110,6 +110,7 @@ func source(doc *apidoc.OpenAPI, gateway *apidoc.Gateway) []byte {
 			}
 		}
 		flag("AuthorizedInBand", o.InBand)
+		flag("Transfer", o.Transfer)
 		flag("RequiresIfMatch", o.Match)
 		flag("IgnoresIdempotencyKey", o.IgnoresKey)
 		if len(o.ErrorCodes) > 0 {

@@ -124,6 +124,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List checkpoints of the audit log
+         * @description Newest first. `jws` is the signed statement; its key is in the JWKS for ever.
+         */
+        get: operations["listAuditCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List audit events
+         * @description Newest first. `action` is the name of an action, or the beginning of names when it ends in a dot. What is given narrows the list together.
+         */
+        get: operations["listAuditEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/events/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an audit event
+         * @description With the hashes that link it into the chain.
+         */
+        get: operations["getAuditEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export the audit log
+         * @description One JSON object per line: a header, the public keys of checkpoints, then rows in their order, each checkpoint behind the last row it covers, and at the end their counts. A transfer that was cut has no end. `bothy audit verify` checks the file without a server. Each export is recorded.
+         */
+        get: operations["exportAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify the audit log
+         * @description Computes every hash of the range anew and checks what was signed over it. `ok` is false when `breaks` has an entry. A range of more rows than the instance verifies at once is `validation_failed` (`range_too_large`); export it and verify it offline.
+         */
+        post: operations["verifyAudit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/login": {
         parameters: {
             query?: never;
@@ -1700,6 +1800,146 @@ export interface components {
          * @enum {string}
          */
         ArtifactKind: "file" | "link" | "commit" | "branch" | "pull_request" | "diff";
+        /** @description Who acted, and the credential that was used. */
+        AuditActor: {
+            /**
+             * Format: uuid
+             * @description The person for whom an agent acted.
+             */
+            acting_for_id?: string;
+            /** Format: uuid */
+            device_id?: string;
+            /** Format: uuid */
+            id?: string;
+            /** @enum {string} */
+            kind: "person" | "agent" | "app" | "anonymous" | "webhook" | "host" | "system";
+            /** Format: uuid */
+            session_id?: string;
+            /** Format: uuid */
+            token_id?: string;
+            /**
+             * Format: uuid
+             * @description The person as whom an owner looked.
+             */
+            view_as_id?: string;
+        };
+        /** @description Equal addresses have equal pseudonyms under one key; nothing leads back to the address. */
+        AuditAddress: {
+            /** Format: uuid */
+            key_id: string;
+            pseudonym: string;
+        };
+        AuditBreak: {
+            /** @enum {string} */
+            kind: "gap" | "hash" | "link" | "checkpoint_signature" | "checkpoint_hash" | "anchor";
+            /**
+             * Format: int64
+             * @description The row that does not fit, or the last row of the checkpoint that does not.
+             */
+            seq: number;
+        };
+        /** @description A signed statement about all rows up to one. */
+        AuditCheckpoint: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deposited_at?: string;
+            /**
+             * Format: int64
+             * @description The first row there was.
+             */
+            first_seq: number;
+            /** @description Hash of the last row, in hexadecimal. */
+            hash: string;
+            /** Format: uuid */
+            id: string;
+            jws: string;
+            kid: string;
+            /**
+             * Format: int64
+             * @description The last row it covers.
+             */
+            seq: number;
+            sink_attempts: number;
+            /** @description Code of the last failed attempt. */
+            sink_error?: string;
+            /**
+             * @description Whether it lies outside the database as well.
+             * @enum {string}
+             */
+            sink_state: "none" | "pending" | "deposited";
+        };
+        /** @description A page of a list. */
+        AuditCheckpointList: {
+            items: components["schemas"]["AuditCheckpoint"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
+        };
+        /** @description One decision that was recorded. Names and texts are never part of it. */
+        AuditEvent: {
+            action: string;
+            actor: components["schemas"]["AuditActor"];
+            address?: components["schemas"]["AuditAddress"];
+            /** Format: uuid */
+            correlation_id?: string;
+            /** @description Identifiers, numbers, booleans, times and short codes; which ones depends on the action. `count`: how often a denial or a read is counted in this row. */
+            details: {
+                [key: string]: unknown;
+            };
+            /** @description Hash of the row, in hexadecimal. Only when one event is read. */
+            hash?: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            occurred_at: string;
+            outcome: components["schemas"]["AuditOutcome"];
+            place?: components["schemas"]["AuditPlace"];
+            /** @description Hash of the row before, in hexadecimal. Only when one event is read. */
+            prev_hash?: string;
+            /** @description Why it was denied. */
+            reason?: string;
+            resource?: components["schemas"]["AuditResource"];
+            /**
+             * Format: int64
+             * @description Place in the chain; without gaps.
+             */
+            seq: number;
+        };
+        /** @description A page of a list. */
+        AuditEventList: {
+            items: components["schemas"]["AuditEvent"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
+        };
+        /** @enum {string} */
+        AuditOutcome: "allow" | "deny";
+        AuditPlace: {
+            /** Format: uuid */
+            channel_id?: string;
+            /** Format: uuid */
+            space_id?: string;
+        };
+        AuditResource: {
+            /** Format: uuid */
+            id?: string;
+            kind?: string;
+        };
+        AuditVerifyResult: {
+            breaks: components["schemas"]["AuditBreak"][];
+            /**
+             * Format: int64
+             * @description Rows that were read.
+             */
+            checked: number;
+            /** @description Checkpoints that were checked. */
+            checkpoints: number;
+            /** Format: int64 */
+            first_seq: number;
+            /** Format: int64 */
+            last_seq: number;
+            ok: boolean;
+            warnings: ("no_sink" | "sink_pending" | "uncheckpointed_tail" | "key_unpublished" | "trimmed")[];
+        };
         /**
          * @description Who wrote a message.
          * @enum {string}
@@ -4090,6 +4330,18 @@ export interface components {
         };
         /** @enum {string} */
         UserUpdatedDataChange: "created" | "profile" | "handle" | "avatar" | "custom_status" | "guest" | "owner" | "disabled" | "enabled" | "erased";
+        VerifyAuditRequest: {
+            /**
+             * Format: int64
+             * @description First row; the first there is when absent.
+             */
+            from_seq?: number;
+            /**
+             * Format: int64
+             * @description Last row; the last there is when absent.
+             */
+            to_seq?: number;
+        };
     };
     responses: {
         /** @description The request failed. `code` says why. */
@@ -4109,6 +4361,8 @@ export interface components {
         ChannelID: string;
         /** @description `next_cursor` of the page before. */
         Cursor: string;
+        /** @description Identifier of the audit event. */
+        EventID: string;
         /** @description Identifier of the login flow. */
         FlowID: string;
         /** @description Identifier of the grant. */
@@ -4387,6 +4641,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HeartbeatAck"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAuditCheckpoints: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditCheckpointList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAuditEvents: {
+        parameters: {
+            query?: {
+                /** @description Only this action, or with a dot at the end those whose names begin so. */
+                action?: string;
+                /** @description Only what this principal did. */
+                actor_id?: string;
+                /** @description Only what was done in this channel. */
+                channel_id?: string;
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Only from this time on. */
+                from?: string;
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only what was allowed, or denied. */
+                outcome?: components["schemas"]["AuditOutcome"];
+                /** @description Only what was done to this. */
+                resource_id?: string;
+                /** @description Only what was done in this space. */
+                space_id?: string;
+                /** @description Only before this time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEventList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getAuditEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the audit event. */
+                event_id: components["parameters"]["EventID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEvent"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    exportAudit: {
+        parameters: {
+            query?: {
+                /** @description First row; the first there is when absent. */
+                from_seq?: number;
+                /** @description Last row; the last there is when absent. */
+                to_seq?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record as a stream of lines. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    verifyAudit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["VerifyAuditRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditVerifyResult"];
                 };
             };
             default: components["responses"]["Problem"];

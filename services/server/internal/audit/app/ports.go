@@ -5,7 +5,7 @@ package app
 
 import (
 	"context"
-	"crypto"
+	"errors"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/audit/domain"
@@ -57,6 +57,20 @@ type Store interface {
 	// Checkpoints reads those over rows in a range, ascending, with the one before the range.
 	Checkpoints(ctx context.Context, from, to int64) ([]domain.Checkpoint, error)
 	InsertCheckpoint(ctx context.Context, c domain.Checkpoint) error
+	// CheckpointPage lists checkpoints below a number, the newest first.
+	CheckpointPage(ctx context.Context, before int64, limit int) ([]domain.Checkpoint, error)
+	// Pending lists those that wait for the sink, ascending.
+	Pending(ctx context.Context, limit int) ([]domain.Checkpoint, error)
+	// NoteDeposit and NoteSinkFailure say what became of a deposit.
+	NoteDeposit(ctx context.Context, id ids.ID, at time.Time) error
+	NoteSinkFailure(ctx context.Context, id ids.ID, code string) error
+
+	// Events lists rows by a filter, the newest first.
+	Events(ctx context.Context, f EventFilter) ([]domain.Row, error)
+	// Event reads one row; ok is false when there is none.
+	Event(ctx context.Context, id ids.ID) (r domain.Row, ok bool, err error)
+	// LastTrim reads the newest row that holds an anchor.
+	LastTrim(ctx context.Context) (r domain.Row, ok bool, err error)
 
 	// IPKeys reads the keys that are valid at the moment or later.
 	IPKeys(ctx context.Context, now time.Time) ([]IPKey, error)
@@ -67,5 +81,27 @@ type Store interface {
 // VerificationKeys gives the public keys of a purpose by kid, old ones too. The module
 // instance implements it.
 type VerificationKeys interface {
-	VerificationKeys(ctx context.Context, p instance.Purpose) (map[string]crypto.PublicKey, error)
+	VerificationKeys(ctx context.Context, p instance.Purpose) (map[string]instance.VerificationKey, error)
+}
+
+// Sink keeps checkpoints outside the database.
+type Sink interface {
+	// Deposit stores a checkpoint for good. Repeating it is allowed; ErrSinkConflict means
+	// that another one lies there under the same number.
+	Deposit(ctx context.Context, seq int64, jws string) error
+}
+
+// ErrSinkConflict means that the sink holds another checkpoint of the same number.
+var ErrSinkConflict = errors.New("the sink holds another checkpoint of this number")
+
+// EventFilter narrows a list of rows; zero values narrow nothing.
+type EventFilter struct {
+	ActorID, ResourceID, SpaceID, ChannelID ids.ID
+	// Action is one action, ActionPrefix the beginning of several.
+	Action, ActionPrefix string
+	Outcome              string
+	From, To             time.Time
+	// Before is the number of the last row of the page before.
+	Before int64
+	Limit  int
 }

@@ -33,6 +33,8 @@ type Deps struct {
 	Instance instance.Instance
 	Keys     instance.Keys
 	Public   VerificationKeys
+	// Sink is nil when checkpoints stay in the database.
+	Sink Sink
 	// Canonicalize writes the canonical form of JSON.
 	Canonicalize domain.Canonicalize
 	// Metrics may be nil.
@@ -50,6 +52,9 @@ type Service struct {
 	instance instance.Instance
 	keys     instance.Keys
 	public   VerificationKeys
+	sink     Sink
+	authz    authorize.Authorizer
+	reads    *reads
 	canon    domain.Canonicalize
 	metrics  audit.Metrics
 	log      *slog.Logger
@@ -68,7 +73,7 @@ var (
 func New(cfg Config, d Deps) *Service {
 	s := &Service{
 		cfg: cfg, store: d.Store, units: d.Units, clock: d.Clock, counters: d.Counters, instance: d.Instance, keys: d.Keys,
-		public: d.Public, canon: d.Canonicalize, metrics: d.Metrics, log: d.Log,
+		public: d.Public, sink: d.Sink, reads: newReads(), canon: d.Canonicalize, metrics: d.Metrics, log: d.Log,
 	}
 	if s.metrics == nil {
 		s.metrics = noMetrics{}
@@ -77,6 +82,10 @@ func New(cfg Config, d Deps) *Service {
 	return s
 }
 
+// SetAuthorizer installs who decides about reading the record; it stands above this module and
+// is set once, while the process starts.
+func (s *Service) SetAuthorizer(a authorize.Authorizer) { s.authz = a }
+
 type noMetrics struct{}
 
 // ChainBreaks implements audit.Metrics.
@@ -84,6 +93,9 @@ func (noMetrics) ChainBreaks(context.Context, int) {}
 
 // DenialsLost implements audit.Metrics.
 func (noMetrics) DenialsLost(context.Context, int) {}
+
+// SinkFailed implements audit.Metrics.
+func (noMetrics) SinkFailed(context.Context) {}
 
 // Checkpointed implements audit.Metrics.
 func (noMetrics) Checkpointed(context.Context, time.Time) {}
@@ -183,6 +195,8 @@ func (s *Service) row(ctx context.Context, e auditing.Entry, outcome auditing.Ou
 	var allowed []string
 	if spec, ok := authorize.SpecOf(authorize.Action(e.Action)); ok {
 		allowed = spec.Details
+	} else if e.Action == domain.ActionTrim {
+		allowed = domain.TrimDetails
 	}
 	details, faults := domain.EncodeDetails(allowed, e.Details)
 	if len(faults) > 0 {

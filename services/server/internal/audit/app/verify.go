@@ -5,22 +5,18 @@ package app
 import (
 	"context"
 	"crypto"
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/internal/audit"
 	"github.com/OWNER/bothy/services/server/internal/audit/domain"
 	"github.com/OWNER/bothy/services/server/internal/instance"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
-	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
-	"github.com/OWNER/bothy/services/server/internal/kernel/jose"
 )
 
 // verifyPage is how many rows are read at a time.
 const verifyPage = 1000
-
-// checkpointType is the typ of a checkpoint's JWS.
-const checkpointType = "bothy-audit-checkpoint+jws"
 
 // Verify implements audit.Log.
 func (s *Service) Verify(ctx context.Context, from, to int64) (audit.Result, error) {
@@ -37,218 +33,180 @@ func (s *Service) Verify(ctx context.Context, from, to int64) (audit.Result, err
 	if to-from >= s.cfg.VerifyMaxRows {
 		return audit.Result{}, errs.Invalid("/to_seq", "range_too_large", fmt.Sprintf("Verify at most %d rows at a time.", s.cfg.VerifyMaxRows))
 	}
-	v := &verification{s: s, hashes: map[int64]domain.Hash{}}
-	v.result = audit.Result{FirstSeq: from, LastSeq: to}
-	if from < 1 || from > to {
-		v.result.OK = true
-		return v.result, nil
+	c := newCollector(from, to)
+	if from >= 1 && from <= to {
+		if err := s.verify(ctx, c, domain.Range{From: from, First: first}, to); err != nil {
+			return audit.Result{}, err
+		}
 	}
-	if err := v.run(ctx, from, to); err != nil {
+	if err := s.warn(ctx, c, last); err != nil {
 		return audit.Result{}, err
 	}
-	v.result.OK = len(v.result.Breaks) == 0
-	return v.result, nil
+	return c.result(), nil
 }
 
-type verification struct {
-	s      *Service
-	result audit.Result
-	chain  *domain.Chain
-	// hashes are those of rows that checkpoints speak of.
-	hashes map[int64]domain.Hash
+// collector gathers what a verification finds.
+type collector struct {
+	r        audit.Result
+	warnings map[string]bool
+	// covered is the last row of the range that a checkpoint covers.
+	covered int64
 }
 
-func (v *verification) broken(seq int64, kind string) {
-	if kind != "" && len(v.result.Breaks) < audit.MaxBreaks {
-		v.result.Breaks = append(v.result.Breaks, audit.Break{Seq: seq, Kind: kind})
+func newCollector(from, to int64) *collector {
+	return &collector{r: audit.Result{FirstSeq: from, LastSeq: to}, warnings: map[string]bool{}}
+}
+
+func (c *collector) broken(seq int64, kind string, err error) {
+	if len(c.r.Breaks) >= audit.MaxBreaks {
+		return
 	}
-}
-
-func (v *verification) run(ctx context.Context, from, to int64) error {
-	info, err := v.s.instance.Info(ctx)
+	b := audit.Break{Seq: seq, Kind: kind}
 	if err != nil {
-		return err
+		b.Detail = err.Error()
 	}
-	checkpoints, err := v.s.store.Checkpoints(ctx, from, to)
-	if err != nil {
-		return fmt.Errorf("read checkpoints: %w", err)
-	}
-	for _, c := range checkpoints {
-		v.hashes[c.Seq] = domain.Hash{}
-	}
-	var prev *domain.Hash
-	if from == 1 {
-		genesis := domain.Genesis(info.ID)
-		prev = &genesis
-	}
-	v.chain = domain.NewChain(v.s.canon, from-1, prev)
-	if err := v.rows(ctx, from, to); err != nil {
-		return err
-	}
-	return v.checkpoints(ctx, info.ID, checkpoints, from)
+	c.r.Breaks = append(c.r.Breaks, b)
 }
 
-// rows walks the range. A row missing at its end is a gap at the first missing number.
-func (v *verification) rows(ctx context.Context, from, to int64) error {
-	next := from
-	for next <= to {
-		page, err := v.s.store.Rows(ctx, next, int(min(verifyPage, to-next+1)))
-		if err != nil {
-			return fmt.Errorf("read audit rows: %w", err)
-		}
-		for _, r := range page {
-			if r.Seq > to {
-				return nil
-			}
-			kind, err := v.chain.Next(r)
-			if err != nil {
-				return err
-			}
-			v.broken(r.Seq, kind)
-			v.result.Checked++
-			if _, wanted := v.hashes[r.Seq]; wanted {
-				v.hashes[r.Seq] = r.HashValue
-			}
-			next = r.Seq + 1
-		}
-		if len(page) == 0 {
-			v.broken(next, audit.BreakGap)
-			return nil
-		}
-	}
-	return nil
+func (c *collector) add(s domain.Summary) {
+	c.r.Checked, c.r.Checkpoints, c.covered = s.Rows, s.Checkpoints, s.Covered
 }
 
-func (v *verification) checkpoints(ctx context.Context, instanceID ids.ID, list []domain.Checkpoint, from int64) error {
-	keys, err := v.s.public.VerificationKeys(ctx, instance.PurposeCheckpoint)
-	if err != nil {
-		return err
-	}
-	for i, c := range list {
-		if c.Seq < from {
-			continue // It only tells what the first one of the range follows.
-		}
-		v.result.Checkpoints++
-		switch {
-		case !signed(c, keys, instanceID):
-			v.broken(c.Seq, audit.BreakCheckpointSignature)
-		case v.hashes[c.Seq] != c.HashValue:
-			v.broken(c.Seq, audit.BreakCheckpointHash)
-		case i == 0 && c.Previous != domain.Hash{}, i > 0 && c.Previous != list[i-1].Digest():
-			v.broken(c.Seq, audit.BreakCheckpointHash)
-		}
-	}
-	return nil
+func (c *collector) result() audit.Result {
+	c.r.OK = len(c.r.Breaks) == 0
+	c.r.Warnings = slices.Sorted(maps.Keys(c.warnings))
+	return c.r
 }
 
-// signed checks a checkpoint with the keys of its purpose alone, old ones too.
-func signed(c domain.Checkpoint, keys map[string]crypto.PublicKey, instanceID ids.ID) bool {
-	token, err := jose.Parse(c.JWS)
-	if err != nil || token.Header.Type != checkpointType || token.Header.Algorithm != jose.ES256 {
-		return false
-	}
-	key, known := keys[token.Header.KeyID]
-	return known && token.Verify(key) == nil && c.Confirms(token.Payload, instanceID) == nil
-}
-
-// BrokenError is what ChainVerify finds; repeating the run finds it again.
-type BrokenError struct{ Breaks []audit.Break }
-
-// Error implements error.
-func (e *BrokenError) Error() string {
-	return fmt.Sprintf("the audit log is broken at %d places, first at row %d (%s)", len(e.Breaks), e.Breaks[0].Seq, e.Breaks[0].Kind)
-}
-
-// ChainVerify is the periodic job: it verifies the rows since the last checkpoint and signs a
-// new one over them.
-type ChainVerify struct{ s *Service }
-
-// ChainVerify gives the job.
-func (s *Service) ChainVerify() *ChainVerify { return &ChainVerify{s: s} }
-
-// Run verifies and signs. A break stores nothing and is a *BrokenError, which repeating does
-// not mend; without new rows there is no new checkpoint.
-func (j *ChainVerify) Run(ctx context.Context) error {
-	s := j.s
-	previous, found, err := s.store.LastCheckpoint(ctx)
-	if err != nil {
-		return fmt.Errorf("read the last checkpoint: %w", err)
-	}
-	first, last, err := s.store.Bounds(ctx)
-	if err != nil {
-		return fmt.Errorf("read the bounds of the record: %w", err)
-	}
-	if last == 0 && !found || found && previous.Seq == last {
-		return nil
-	}
-	from := first
-	if found {
-		from = previous.Seq
-	}
-	head, hash, err := j.verify(ctx, from, max(last, from))
-	if err != nil {
-		return err
-	}
-	return j.sign(ctx, previous, domain.Checkpoint{
-		FirstSeq: first, Seq: head, HashValue: hash, CreatedAt: s.clock.Now(),
-	})
-}
-
-// verify walks the range in parts that one verification allows.
-func (j *ChainVerify) verify(ctx context.Context, from, to int64) (int64, domain.Hash, error) {
-	s := j.s
-	for at := from; at <= to; {
-		end := min(to, at+s.cfg.VerifyMaxRows-1)
-		r, err := s.Verify(ctx, at, end)
-		if err != nil {
-			return 0, domain.Hash{}, err
-		}
-		if r.LastSeq < end {
-			r.Breaks = append(r.Breaks, audit.Break{Seq: r.LastSeq + 1, Kind: audit.BreakGap})
-		}
-		if len(r.Breaks) > 0 {
-			broken := &BrokenError{Breaks: r.Breaks}
-			s.log.Error("the audit log is broken", "first_seq", r.Breaks[0].Seq, "kind", r.Breaks[0].Kind, "breaks", len(r.Breaks))
-			s.metrics.ChainBreaks(ctx, len(r.Breaks))
-			return 0, domain.Hash{}, broken
-		}
-		if end == to {
-			break
-		}
-		at = end // The next part begins with the row that links it.
-	}
-	rows, err := s.store.Rows(ctx, to, 1)
-	if err != nil || len(rows) != 1 || rows[0].Seq != to {
-		return 0, domain.Hash{}, fmt.Errorf("read the last audit row %d: %w", to, err)
-	}
-	return to, rows[0].HashValue, nil
-}
-
-func (j *ChainVerify) sign(ctx context.Context, previous, c domain.Checkpoint) error {
-	s := j.s
+// verify walks the range in pages, each checkpoint behind the row it covers.
+func (s *Service) verify(ctx context.Context, c *collector, r domain.Range, to int64) error {
 	info, err := s.instance.Info(ctx)
 	if err != nil {
 		return err
 	}
-	c.ID = ids.NewAt(c.CreatedAt)
-	if previous.JWS != "" {
-		c.Previous = previous.Digest()
-	}
-	payload, err := json.Marshal(domain.StatementOf(c, info.ID, info.SyncEpoch))
+	keys, err := s.public.VerificationKeys(ctx, instance.PurposeCheckpoint)
 	if err != nil {
-		return fmt.Errorf("encode a checkpoint: %w", err)
+		return err
 	}
-	if c.JWS, err = s.keys.Sign(ctx, instance.PurposeCheckpoint, payload); err != nil {
-		return fmt.Errorf("sign a checkpoint: %w", err)
-	}
-	token, err := jose.Parse(c.JWS)
+	checkpoints, err := s.store.Checkpoints(ctx, r.From, to)
 	if err != nil {
-		return fmt.Errorf("read the signed checkpoint: %w", err)
+		return fmt.Errorf("read checkpoints: %w", err)
 	}
-	c.KID = token.Header.KeyID
-	err = s.units.Do(ctx, func(ctx context.Context) error { return s.store.InsertCheckpoint(ctx, c) })
-	if err == nil {
-		s.metrics.Checkpointed(ctx, c.CreatedAt)
+	r.InstanceID, r.Broken, r.Keys = info.ID, c.broken, map[string]crypto.PublicKey{}
+	for kid, k := range keys {
+		r.Keys[kid] = k.Key
 	}
+	v := domain.NewVerifier(r)
+	if err := s.anchored(ctx, v, r); err != nil {
+		return err
+	}
+	err = s.walk(ctx, walk{
+		from: r.From, to: to, checkpoints: checkpoints,
+		row: func(row domain.Row) error {
+			link, err := row.Link(s.canon)
+			if err != nil {
+				return err
+			}
+			v.Row(link)
+			return nil
+		},
+		checkpoint: func(p domain.Checkpoint) error {
+			if k, known := keys[p.KID]; known && !k.Published {
+				c.warnings[audit.WarnKey] = true
+			}
+			v.Checkpoint(p)
+			return nil
+		},
+		missing: func(seq int64) { c.broken(seq, audit.BreakGap, nil) },
+	})
+	c.add(v.Close())
 	return err
+}
+
+// anchored shows the newest anchor, which stands anywhere behind a beginning that was cut
+// off. Its own row is verified with the range it lies in.
+func (s *Service) anchored(ctx context.Context, v *domain.Verifier, r domain.Range) error {
+	if r.From == 1 || r.From != r.First {
+		return nil
+	}
+	row, found, err := s.store.LastTrim(ctx)
+	if err != nil {
+		return fmt.Errorf("read the anchor: %w", err)
+	}
+	if anchor, ok := domain.AnchorOf(row.Action, row.Actor.Kind, row.Details); found && ok {
+		v.Anchor(anchor)
+	}
+	return nil
+}
+
+// walk is a way through a range: rows ascending, each checkpoint behind the row it covers.
+type walk struct {
+	from, to    int64
+	checkpoints []domain.Checkpoint
+	row         func(domain.Row) error
+	checkpoint  func(domain.Checkpoint) error
+	// missing is told of the first number behind the last row, when the range goes on.
+	missing func(seq int64)
+}
+
+func (s *Service) walk(ctx context.Context, w walk) error {
+	for next := w.from; next <= w.to; {
+		page, err := s.store.Rows(ctx, next, int(min(verifyPage, w.to-next+1)))
+		if err != nil {
+			return fmt.Errorf("read audit rows: %w", err)
+		}
+		if len(page) == 0 || page[0].Seq > w.to {
+			w.missing(next)
+			break
+		}
+		for _, r := range page {
+			if r.Seq > w.to {
+				break
+			}
+			if err := w.upTo(r.Seq - 1); err != nil {
+				return err
+			}
+			if err := w.row(r); err != nil {
+				return err
+			}
+			next = r.Seq + 1
+		}
+	}
+	return w.upTo(w.to)
+}
+
+// upTo shows the checkpoints over rows that have passed.
+func (w *walk) upTo(seq int64) error {
+	for len(w.checkpoints) > 0 && w.checkpoints[0].Seq <= seq {
+		if err := w.checkpoint(w.checkpoints[0]); err != nil {
+			return err
+		}
+		w.checkpoints = w.checkpoints[1:]
+	}
+	return nil
+}
+
+// warn adds what is not broken and yet proves less than it could.
+func (s *Service) warn(ctx context.Context, c *collector, last int64) error {
+	if s.sink == nil {
+		c.warnings[audit.WarnNoSink] = true
+	}
+	pending, err := s.store.Pending(ctx, 1)
+	if err != nil {
+		return fmt.Errorf("read checkpoints that wait: %w", err)
+	}
+	if len(pending) > 0 {
+		c.warnings[audit.WarnSinkPending] = true
+	}
+	if c.r.LastSeq == last && c.covered < last {
+		c.warnings[audit.WarnTail] = true
+	}
+	_, trimmed, err := s.store.LastTrim(ctx)
+	if err != nil {
+		return fmt.Errorf("read the anchor: %w", err)
+	}
+	if trimmed {
+		c.warnings[audit.WarnTrimmed] = true
+	}
+	return nil
 }

@@ -51,14 +51,14 @@ func drawChain(t *rapid.T, n int) []Row {
 
 func breaks(t *rapid.T, rows []Row) []string {
 	genesis := Genesis(ids.ID{1})
-	c := NewChain(plain, 0, &genesis)
+	c := NewChain(0, &genesis)
 	var out []string
 	for _, r := range rows {
-		kind, err := c.Next(r)
+		link, err := r.Link(plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kind != "" {
+		if kind := c.Next(link); kind != "" {
 			out = append(out, kind)
 		}
 	}

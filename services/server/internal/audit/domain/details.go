@@ -59,7 +59,7 @@ func detail(v any) (any, bool) {
 	case bool:
 		return x, true
 	case time.Time:
-		return x.UTC().Format(timeLayout), true
+		return x.UTC().Format(TimeLayout), true
 	case fmt.Stringer:
 		return detailCode(x.String())
 	}

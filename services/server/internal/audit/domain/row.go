@@ -24,8 +24,10 @@ const (
 	rowPrefix     = "bothy-audit/1\x00"
 	genesisPrefix = "bothy-audit/1/genesis\x00"
 	formVersion   = 1
-	timeLayout    = "2006-01-02T15:04:05.000000Z"
 )
+
+// TimeLayout is how the record writes times, in its rows and in their details.
+const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
 // Actor is who acted, with the credential that was used.
 type Actor struct {
@@ -99,7 +101,7 @@ type (
 // holds exactly stand in strings.
 func (r Row) Canonical(canon Canonicalize) ([]byte, error) {
 	c := canonicalRow{
-		V: formVersion, Seq: strconv.FormatInt(r.Seq, 10), ID: r.ID, OccurredAt: r.OccurredAt.UTC().Format(timeLayout),
+		V: formVersion, Seq: strconv.FormatInt(r.Seq, 10), ID: r.ID, OccurredAt: r.OccurredAt.UTC().Format(TimeLayout),
 		Action: r.Action, Outcome: r.Outcome, Reason: r.Reason, CorrelationID: r.CorrelationID.Ptr(),
 		Actor: canonicalActor{
 			Kind: r.Actor.Kind, ID: r.Actor.ID.Ptr(), SessionID: r.Actor.SessionID.Ptr(), DeviceID: r.Actor.DeviceID.Ptr(),
@@ -131,11 +133,16 @@ func (r Row) Seal(prev Hash, canon Canonicalize) (Hash, error) {
 	if err != nil {
 		return Hash{}, err
 	}
+	return sealed(prev, body), nil
+}
+
+// sealed is the hash over a canonical form and the hash of the row before it.
+func sealed(prev Hash, body []byte) Hash {
 	h := sha256.New()
 	h.Write([]byte(rowPrefix))
 	h.Write(prev[:])
 	h.Write(body)
-	return Hash(h.Sum(nil)), nil
+	return Hash(h.Sum(nil))
 }
 
 // Genesis is what the first row ever follows.

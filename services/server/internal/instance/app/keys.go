@@ -211,19 +211,22 @@ func (s *Service) JWKS(ctx context.Context) ([]jose.JWK, error) {
 
 // VerificationKeys gives the public keys of a purpose by kid, with those that are no longer
 // accepted: old checkpoints are verified with them.
-func (s *Service) VerificationKeys(ctx context.Context, p instance.Purpose) (map[string]crypto.PublicKey, error) {
+func (s *Service) VerificationKeys(ctx context.Context, p instance.Purpose) (map[string]instance.VerificationKey, error) {
 	rows, err := s.store.Keys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read signing keys: %w", err)
 	}
-	out := map[string]crypto.PublicKey{}
+	now := s.now(ctx)
+	out := map[string]instance.VerificationKey{}
 	for _, k := range rows {
 		if k.Purpose != string(p) {
 			continue
 		}
-		if out[k.KID], err = k.Public.Public(); err != nil {
+		public, err := k.Public.Public()
+		if err != nil {
 			return nil, fmt.Errorf("read the public key %s: %w", k.KID, err)
 		}
+		out[k.KID] = instance.VerificationKey{Key: public, Published: k.Accepted(now)}
 	}
 	return out, nil
 }

@@ -18,6 +18,10 @@ const (
 	ActionSigningKeyTransition Action = "signing_key.transition"
 	// ActionAccessHintsRead: read the own rights on some targets.
 	ActionAccessHintsRead Action = "access.hints.read"
+	// ActionAuditRead: read and export the audit log.
+	ActionAuditRead Action = "audit.read"
+	// ActionAuditVerify: verify the audit log.
+	ActionAuditVerify Action = "audit.verify"
 	// ActionGroupRead: read groups and their members.
 	ActionGroupRead Action = "group.read"
 	// ActionGroupCreate: create a group.
@@ -228,6 +232,26 @@ var Catalogue = []Spec{
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: true, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "authz.read",
 		Rules: []string{"AC-30"},
+	},
+	{
+		ID: ActionAuditRead, Module: "audit", Summary: "Read and export the audit log",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read_heavy", Scope: "audit.admin",
+		Details: []string{"count", "export", "from_seq", "to_seq"},
+		Rules:   []string{"AU-9"},
+	},
+	{
+		ID: ActionAuditVerify, Module: "audit", Summary: "Verify the audit log",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read_heavy", Scope: "audit.admin",
+		Details: []string{"from_seq", "to_seq", "ok", "breaks"},
+		Rules:   []string{"AU-7"},
 	},
 	{
 		ID: ActionGroupRead, Module: "authz", Summary: "Read groups and their members",

@@ -21,6 +21,8 @@ type Operation struct {
 	ID, Method, Path, Module  string
 	Action, RateLimit, Body   string
 	InBand, IgnoresKey, Match bool
+	// Transfer operations answer with a stream and have the deadline of transfers.
+	Transfer bool
 	ErrorCodes                []string
 	RequestSchema             string
 	RequestRequired           bool
@@ -90,6 +92,7 @@ func (d *OpenAPI) operation(method, path string, op map[string]any) (Operation, 
 	o.Module = tags[0].(string)
 	o.InBand, _ = op["x-authorized-in-band"].(bool)
 	o.IgnoresKey, _ = op["x-ignores-idempotency-key"].(bool)
+	o.Transfer, _ = op["x-transfer"].(bool)
 	codes, ok := op["x-error-codes"].([]any)
 	if !ok {
 		return o, fmt.Errorf("%s: x-error-codes is missing", o.ID)

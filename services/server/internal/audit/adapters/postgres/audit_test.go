@@ -18,6 +18,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/audit"
 	"github.com/OWNER/bothy/services/server/internal/audit/adapters/postgres"
 	"github.com/OWNER/bothy/services/server/internal/audit/app"
+	"github.com/OWNER/bothy/services/server/internal/audit/domain"
 	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
 	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
@@ -37,6 +38,7 @@ type bundle struct {
 	units *pg.Units
 	clock *clocktest.Fake
 	svc   *app.Service
+	sink  *memorySink
 	// maintenance makes the units refuse to write.
 	maintenance atomic.Bool
 }
@@ -44,7 +46,7 @@ type bundle struct {
 func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	t.Helper()
 	b := &bundle{
-		db:    pgtest.New(t, append([]pgtest.Option{pgtest.WithMigrations("0001", "0002")}, opts...)...),
+		db:    pgtest.New(t, append([]pgtest.Option{pgtest.WithMigrations("0001", "0002", "0016")}, opts...)...),
 		clock: clocktest.New(time.Date(2026, 3, 29, 1, 30, 0, 123456789, time.UTC)),
 	}
 	registry := txn.NewRegistry()
@@ -61,7 +63,9 @@ func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	})
 	cfg := app.DefaultConfig()
 	cfg.Strict, cfg.IPKeyWrap = true, make([]byte, 32)
+	b.sink = &memorySink{held: map[int64]string{}}
 	b.svc = app.New(cfg, app.Deps{
+		Sink: b.sink,
 		Store: postgres.New(b.db.DB), Units: b.units, Clock: b.clock, Counters: inst, Instance: inst, Keys: inst, Public: inst,
 		Canonicalize: jsoncanon.Transform, Log: quiet,
 	})
@@ -327,5 +331,106 @@ func TestTheServersRoleMayOnlyAddAndRead(t *testing.T) {
 	}
 	if !slices.Equal(may, []string{"INSERT", "SELECT"}) {
 		t.Errorf("bothy_app may %v", may)
+	}
+}
+
+// memorySink is a sink that can be away.
+type memorySink struct {
+	held  map[int64]string
+	fault error
+}
+
+// Deposit implements app.Sink.
+func (s *memorySink) Deposit(_ context.Context, seq int64, jws string) error {
+	if s.fault == nil {
+		s.held[seq] = jws
+	}
+	return s.fault
+}
+
+func TestCheckpointsReachTheSinkInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx, job := context.Background(), b.svc.ChainVerify()
+	run := func() {
+		b.record(t, 1)
+		if err := job.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func(state string) int64 {
+		return b.db.Count(t, "SELECT count(*) FROM audit_checkpoints WHERE sink_state = $1", state)
+	}
+	run()
+	b.sink.fault = errors.New("away")
+	run()
+	run()
+	if n := state("pending"); n != 2 || state("deposited") != 1 {
+		t.Fatalf("%d wait", n)
+	}
+	if n := b.db.Count(t, "SELECT sum(sink_attempts) FROM audit_checkpoints WHERE sink_error = 'unavailable'"); n != 2 {
+		t.Errorf("the first that waits was tried %d times", n)
+	}
+	r, err := b.svc.Verify(ctx, 0, 0)
+	if err != nil || !r.OK || !slices.Equal(r.Warnings, []string{audit.WarnSinkPending}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	b.sink.fault = nil
+	if err := job.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := state("deposited"); n != 3 || len(b.sink.held) != 3 {
+		t.Errorf("%d are deposited", n)
+	}
+}
+
+func TestFiltersNarrowTogether(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx, other := request(), request()
+	store := postgres.New(b.db.DB)
+	space := ids.New()
+	for i, action := range []string{"grant.create", "grant.revoke", "group.create", "grant.create", "token.create"} {
+		who, e := ctx, auditing.Entry{Action: action, ResourceKind: "grant", ResourceID: ids.New(), SpaceID: space, ChannelID: ids.New()}
+		if i == 3 {
+			who, e.SpaceID = other, ids.New()
+		}
+		if err := b.units.Do(who, func(ctx context.Context) error { return b.svc.Allowed(ctx, e) }); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.Advance(time.Minute)
+	}
+	me, now := actor.From(ctx).ID, b.clock.Now()
+	all, err := store.Events(ctx, app.EventFilter{ActorID: me, Limit: 10})
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%d rows, %v", len(all), err)
+	}
+	for name, c := range map[string]struct {
+		f    app.EventFilter
+		want int
+	}{
+		"actor and action":    {app.EventFilter{ActorID: me, Action: "grant.create"}, 1},
+		"action":              {app.EventFilter{Action: "grant.create"}, 2},
+		"beginning of action": {app.EventFilter{ActionPrefix: "grant."}, 3},
+		"beginning and space": {app.EventFilter{ActionPrefix: "grant.", SpaceID: space}, 2},
+		"resource":            {app.EventFilter{ResourceID: all[0].ResourceID}, 1},
+		"channel":             {app.EventFilter{ChannelID: all[1].ChannelID}, 1},
+		"space":               {app.EventFilter{SpaceID: space}, 4},
+		"outcome":             {app.EventFilter{SpaceID: space, Outcome: "deny"}, 0},
+		"from":                {app.EventFilter{ActionPrefix: "grant.", From: now.Add(-150 * time.Second)}, 1},
+		"to":                  {app.EventFilter{SpaceID: space, To: now.Add(-3 * time.Minute)}, 2},
+		"page":                {app.EventFilter{SpaceID: space, Before: all[0].Seq}, 3},
+		"limit":               {app.EventFilter{ActionPrefix: "g", Limit: 2}, 2},
+	} {
+		if c.f.Limit == 0 {
+			c.f.Limit = 10
+		}
+		list, err := store.Events(ctx, c.f)
+		if err != nil || len(list) != c.want {
+			t.Errorf("%s: %d rows, %v; want %d", name, len(list), err, c.want)
+		}
+		if !slices.IsSortedFunc(list, func(a, b domain.Row) int { return int(b.Seq - a.Seq) }) {
+			t.Errorf("%s: the newest is not first", name)
+		}
 	}
 }

@@ -85,18 +85,36 @@ func (s *Store) Checkpoints(ctx context.Context, from, to int64) ([]domain.Check
 	if err != nil {
 		return nil, err
 	}
-	out := make([]domain.Checkpoint, len(list))
-	for i, r := range list {
-		out[i] = toCheckpoint(sqlcgen.CheckpointLastRow(r))
-	}
-	return out, nil
+	return toCheckpoints(list), nil
+}
+
+// CheckpointPage implements app.Store.
+func (s *Store) CheckpointPage(ctx context.Context, before int64, limit int) ([]domain.Checkpoint, error) {
+	list, err := s.queries(ctx).CheckpointPage(ctx, below(before), int32(limit))
+	return toCheckpoints(list), err
+}
+
+// Pending implements app.Store.
+func (s *Store) Pending(ctx context.Context, limit int) ([]domain.Checkpoint, error) {
+	list, err := s.queries(ctx).CheckpointPending(ctx, int32(limit))
+	return toCheckpoints(list), err
+}
+
+// NoteDeposit implements app.Store.
+func (s *Store) NoteDeposit(ctx context.Context, id ids.ID, at time.Time) error {
+	return s.queries(ctx).CheckpointDeposited(ctx, at, id)
+}
+
+// NoteSinkFailure implements app.Store.
+func (s *Store) NoteSinkFailure(ctx context.Context, id ids.ID, code string) error {
+	return s.queries(ctx).CheckpointSinkFailed(ctx, code, id)
 }
 
 // InsertCheckpoint implements app.Store.
 func (s *Store) InsertCheckpoint(ctx context.Context, c domain.Checkpoint) error {
 	return s.queries(ctx).CheckpointInsert(ctx, sqlcgen.CheckpointInsertParams{
 		ID: c.ID, Seq: c.Seq, FirstSeq: c.FirstSeq, Hash: c.HashValue[:], PrevCheckpointHash: c.Previous[:],
-		Kid: c.KID, Jws: c.JWS, CreatedAt: c.CreatedAt,
+		Kid: c.KID, Jws: c.JWS, CreatedAt: c.CreatedAt, SinkState: string(c.Sink),
 	})
 }
 
@@ -145,10 +163,19 @@ func toRow(r *sqlcgen.AuditEvent) domain.Row {
 	}
 }
 
-func toCheckpoint(r sqlcgen.CheckpointLastRow) domain.Checkpoint {
+func toCheckpoints(list []sqlcgen.AuditCheckpoint) []domain.Checkpoint {
+	out := make([]domain.Checkpoint, len(list))
+	for i, r := range list {
+		out[i] = toCheckpoint(r)
+	}
+	return out
+}
+
+func toCheckpoint(r sqlcgen.AuditCheckpoint) domain.Checkpoint {
 	return domain.Checkpoint{
 		ID: r.ID, Seq: r.Seq, FirstSeq: r.FirstSeq, HashValue: hash(r.Hash), Previous: hash(r.PrevCheckpointHash),
-		KID: r.Kid, JWS: r.Jws, CreatedAt: r.CreatedAt,
+		KID: r.Kid, JWS: r.Jws, CreatedAt: r.CreatedAt, Sink: domain.SinkState(r.SinkState), SinkAttempts: int(r.SinkAttempts),
+		SinkError: deref(r.SinkError), DepositedAt: r.DepositedAt,
 	}
 }
 

@@ -13,9 +13,20 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+const checkpointDeposited = `-- name: CheckpointDeposited :exec
+UPDATE audit_checkpoints
+SET sink_state = 'deposited', sink_attempts = sink_attempts + 1, sink_error = NULL, deposited_at = $1::timestamptz
+WHERE id = $2 AND sink_state = 'pending'
+`
+
+func (q *Queries) CheckpointDeposited(ctx context.Context, at time.Time, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, checkpointDeposited, at, iD)
+	return err
+}
+
 const checkpointInsert = `-- name: CheckpointInsert :exec
 INSERT INTO audit_checkpoints (id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at, sink_state)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'none')
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (seq) DO NOTHING
 `
 
@@ -28,6 +39,7 @@ type CheckpointInsertParams struct {
 	Kid                string
 	Jws                string
 	CreatedAt          time.Time
+	SinkState          string
 }
 
 func (q *Queries) CheckpointInsert(ctx context.Context, arg CheckpointInsertParams) error {
@@ -40,31 +52,22 @@ func (q *Queries) CheckpointInsert(ctx context.Context, arg CheckpointInsertPara
 		arg.Kid,
 		arg.Jws,
 		arg.CreatedAt,
+		arg.SinkState,
 	)
 	return err
 }
 
 const checkpointLast = `-- name: CheckpointLast :one
-SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at
+SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at, sink_state, sink_attempts, sink_error,
+       deposited_at
 FROM audit_checkpoints
 ORDER BY seq DESC
 LIMIT 1
 `
 
-type CheckpointLastRow struct {
-	ID                 ids.ID
-	Seq                int64
-	FirstSeq           int64
-	Hash               []byte
-	PrevCheckpointHash []byte
-	Kid                string
-	Jws                string
-	CreatedAt          time.Time
-}
-
-func (q *Queries) CheckpointLast(ctx context.Context) (CheckpointLastRow, error) {
+func (q *Queries) CheckpointLast(ctx context.Context) (AuditCheckpoint, error) {
 	row := q.db.QueryRow(ctx, checkpointLast)
-	var i CheckpointLastRow
+	var i AuditCheckpoint
 	err := row.Scan(
 		&i.ID,
 		&i.Seq,
@@ -74,40 +77,33 @@ func (q *Queries) CheckpointLast(ctx context.Context) (CheckpointLastRow, error)
 		&i.Kid,
 		&i.Jws,
 		&i.CreatedAt,
+		&i.SinkState,
+		&i.SinkAttempts,
+		&i.SinkError,
+		&i.DepositedAt,
 	)
 	return i, err
 }
 
-const checkpointRange = `-- name: CheckpointRange :many
-SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at
+const checkpointPage = `-- name: CheckpointPage :many
+SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at, sink_state, sink_attempts, sink_error,
+       deposited_at
 FROM audit_checkpoints
-WHERE seq BETWEEN coalesce((SELECT max(p.seq) FROM audit_checkpoints p WHERE p.seq < $1::bigint), 0)
-          AND $2::bigint
-ORDER BY seq
+WHERE seq < $1::bigint
+ORDER BY seq DESC
+LIMIT $2::int
 `
 
-type CheckpointRangeRow struct {
-	ID                 ids.ID
-	Seq                int64
-	FirstSeq           int64
-	Hash               []byte
-	PrevCheckpointHash []byte
-	Kid                string
-	Jws                string
-	CreatedAt          time.Time
-}
-
-// CheckpointRange gives the checkpoints over rows of the range and the one before it, so that
-// their own chain can be followed. Served by audit_checkpoints_seq_key.
-func (q *Queries) CheckpointRange(ctx context.Context, fromSeq int64, toSeq int64) ([]CheckpointRangeRow, error) {
-	rows, err := q.db.Query(ctx, checkpointRange, fromSeq, toSeq)
+// CheckpointPage is served by audit_checkpoints_seq_key.
+func (q *Queries) CheckpointPage(ctx context.Context, beforeSeq int64, pageLimit int32) ([]AuditCheckpoint, error) {
+	rows, err := q.db.Query(ctx, checkpointPage, beforeSeq, pageLimit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []CheckpointRangeRow{}
+	items := []AuditCheckpoint{}
 	for rows.Next() {
-		var i CheckpointRangeRow
+		var i AuditCheckpoint
 		if err := rows.Scan(
 			&i.ID,
 			&i.Seq,
@@ -117,10 +113,148 @@ func (q *Queries) CheckpointRange(ctx context.Context, fromSeq int64, toSeq int6
 			&i.Kid,
 			&i.Jws,
 			&i.CreatedAt,
+			&i.SinkState,
+			&i.SinkAttempts,
+			&i.SinkError,
+			&i.DepositedAt,
 		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const checkpointPending = `-- name: CheckpointPending :many
+SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at, sink_state, sink_attempts, sink_error,
+       deposited_at
+FROM audit_checkpoints
+WHERE sink_state = 'pending'
+ORDER BY seq
+LIMIT $1::int
+`
+
+// CheckpointPending is served by audit_checkpoints_pending.
+func (q *Queries) CheckpointPending(ctx context.Context, pageLimit int32) ([]AuditCheckpoint, error) {
+	rows, err := q.db.Query(ctx, checkpointPending, pageLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditCheckpoint{}
+	for rows.Next() {
+		var i AuditCheckpoint
+		if err := rows.Scan(
+			&i.ID,
+			&i.Seq,
+			&i.FirstSeq,
+			&i.Hash,
+			&i.PrevCheckpointHash,
+			&i.Kid,
+			&i.Jws,
+			&i.CreatedAt,
+			&i.SinkState,
+			&i.SinkAttempts,
+			&i.SinkError,
+			&i.DepositedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const checkpointRange = `-- name: CheckpointRange :many
+SELECT id, seq, first_seq, hash, prev_checkpoint_hash, kid, jws, created_at, sink_state, sink_attempts, sink_error,
+       deposited_at
+FROM audit_checkpoints
+WHERE seq BETWEEN coalesce((SELECT max(p.seq) FROM audit_checkpoints p WHERE p.seq < $1::bigint), 0)
+          AND $2::bigint
+ORDER BY seq
+`
+
+// CheckpointRange gives the checkpoints over rows of the range and the one before it, so that
+// their own chain can be followed. Served by audit_checkpoints_seq_key.
+func (q *Queries) CheckpointRange(ctx context.Context, fromSeq int64, toSeq int64) ([]AuditCheckpoint, error) {
+	rows, err := q.db.Query(ctx, checkpointRange, fromSeq, toSeq)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditCheckpoint{}
+	for rows.Next() {
+		var i AuditCheckpoint
+		if err := rows.Scan(
+			&i.ID,
+			&i.Seq,
+			&i.FirstSeq,
+			&i.Hash,
+			&i.PrevCheckpointHash,
+			&i.Kid,
+			&i.Jws,
+			&i.CreatedAt,
+			&i.SinkState,
+			&i.SinkAttempts,
+			&i.SinkError,
+			&i.DepositedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const checkpointSinkFailed = `-- name: CheckpointSinkFailed :exec
+UPDATE audit_checkpoints
+SET sink_attempts = sink_attempts + 1, sink_error = $1::text
+WHERE id = $2 AND sink_state = 'pending'
+`
+
+func (q *Queries) CheckpointSinkFailed(ctx context.Context, code string, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, checkpointSinkFailed, code, iD)
+	return err
+}
+
+const eventActions = `-- name: EventActions :many
+WITH RECURSIVE names (action) AS (
+    (SELECT e.action FROM audit_events e
+     WHERE e.action >= $1::text AND e.action < $2::text
+     ORDER BY e.action LIMIT 1)
+    UNION ALL
+    SELECT (SELECT e.action FROM audit_events e
+            WHERE e.action > n.action AND e.action < $2::text
+            ORDER BY e.action LIMIT 1)
+    FROM names n
+    WHERE n.action IS NOT NULL
+)
+SELECT n.action::text AS action FROM names n WHERE n.action IS NOT NULL
+`
+
+// EventActions steps through the names of actions in audit_events_action, one look-up each.
+func (q *Queries) EventActions(ctx context.Context, prefix string, prefixEnd string) ([]string, error) {
+	rows, err := q.db.Query(ctx, eventActions, prefix, prefixEnd)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var action string
+		if err := rows.Scan(&action); err != nil {
+			return nil, err
+		}
+		items = append(items, action)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -142,6 +276,46 @@ func (q *Queries) EventBounds(ctx context.Context) (EventBoundsRow, error) {
 	row := q.db.QueryRow(ctx, eventBounds)
 	var i EventBoundsRow
 	err := row.Scan(&i.First, &i.Last)
+	return i, err
+}
+
+const eventGet = `-- name: EventGet :one
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE id = $1
+`
+
+// EventGet is served by audit_events_id_key.
+func (q *Queries) EventGet(ctx context.Context, id ids.ID) (AuditEvent, error) {
+	row := q.db.QueryRow(ctx, eventGet, id)
+	var i AuditEvent
+	err := row.Scan(
+		&i.Seq,
+		&i.ID,
+		&i.OccurredAt,
+		&i.Action,
+		&i.Outcome,
+		&i.Reason,
+		&i.ActorKind,
+		&i.ActorID,
+		&i.SessionID,
+		&i.DeviceID,
+		&i.TokenID,
+		&i.ActingForID,
+		&i.ViewAsID,
+		&i.ResourceKind,
+		&i.ResourceID,
+		&i.SpaceID,
+		&i.ChannelID,
+		&i.Details,
+		&i.CorrelationID,
+		&i.IpKeyID,
+		&i.IpPseudonym,
+		&i.PrevHash,
+		&i.Hash,
+	)
 	return i, err
 }
 
@@ -225,6 +399,547 @@ func (q *Queries) EventLast(ctx context.Context) (EventLastRow, error) {
 	var i EventLastRow
 	err := row.Scan(&i.Seq, &i.Hash)
 	return i, err
+}
+
+const eventPage = `-- name: EventPage :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE ($1::uuid IS NULL OR resource_id = $1)
+  AND ($2::uuid IS NULL OR actor_id = $2)
+  AND ($3::uuid IS NULL OR channel_id = $3)
+  AND ($4::uuid IS NULL OR space_id = $4)
+  AND ($5::text IS NULL OR action = $5)
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// The pages of a filtered list differ in what leads: each has the index of its leading column, in the order of the list, and
+// looks at the rest row by row. EventPage is for lists that only a rest narrows; it follows the primary key.
+func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPage,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventPageByAction = `-- name: EventPageByAction :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE ($1::uuid IS NULL OR resource_id = $1)
+  AND ($2::uuid IS NULL OR actor_id = $2)
+  AND ($3::uuid IS NULL OR channel_id = $3)
+  AND ($4::uuid IS NULL OR space_id = $4)
+  AND action = $5
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageByActionParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// EventPageByAction is served by audit_events_action.
+func (q *Queries) EventPageByAction(ctx context.Context, arg EventPageByActionParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPageByAction,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventPageByActor = `-- name: EventPageByActor :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE ($1::uuid IS NULL OR resource_id = $1)
+  AND actor_id = $2
+  AND ($3::uuid IS NULL OR channel_id = $3)
+  AND ($4::uuid IS NULL OR space_id = $4)
+  AND ($5::text IS NULL OR action = $5)
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageByActorParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// EventPageByActor is served by audit_events_actor.
+func (q *Queries) EventPageByActor(ctx context.Context, arg EventPageByActorParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPageByActor,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventPageByChannel = `-- name: EventPageByChannel :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE ($1::uuid IS NULL OR resource_id = $1)
+  AND ($2::uuid IS NULL OR actor_id = $2)
+  AND channel_id = $3
+  AND ($4::uuid IS NULL OR space_id = $4)
+  AND ($5::text IS NULL OR action = $5)
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageByChannelParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// EventPageByChannel is served by audit_events_channel.
+func (q *Queries) EventPageByChannel(ctx context.Context, arg EventPageByChannelParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPageByChannel,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventPageByResource = `-- name: EventPageByResource :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE resource_id = $1
+  AND ($2::uuid IS NULL OR actor_id = $2)
+  AND ($3::uuid IS NULL OR channel_id = $3)
+  AND ($4::uuid IS NULL OR space_id = $4)
+  AND ($5::text IS NULL OR action = $5)
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageByResourceParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// EventPageByResource is served by audit_events_resource.
+func (q *Queries) EventPageByResource(ctx context.Context, arg EventPageByResourceParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPageByResource,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventPageBySpace = `-- name: EventPageBySpace :many
+SELECT seq, id, occurred_at, action, outcome, reason, actor_kind, actor_id, session_id, device_id, token_id,
+       acting_for_id, view_as_id, resource_kind, resource_id, space_id, channel_id, details, correlation_id, ip_key_id,
+       ip_pseudonym, prev_hash, hash
+FROM audit_events
+WHERE ($1::uuid IS NULL OR resource_id = $1)
+  AND ($2::uuid IS NULL OR actor_id = $2)
+  AND ($3::uuid IS NULL OR channel_id = $3)
+  AND space_id = $4
+  AND ($5::text IS NULL OR action = $5)
+  AND ($6::text IS NULL OR starts_with(action, $6))
+  AND ($7::text IS NULL OR outcome = $7)
+  AND ($8::timestamptz IS NULL OR occurred_at >= $8)
+  AND ($9::timestamptz IS NULL OR occurred_at < $9)
+  AND seq < $10::bigint
+ORDER BY seq DESC
+LIMIT $11::int
+`
+
+type EventPageBySpaceParams struct {
+	ResourceID   *ids.ID
+	ActorID      *ids.ID
+	ChannelID    *ids.ID
+	SpaceID      *ids.ID
+	Action       *string
+	ActionPrefix *string
+	Outcome      *string
+	FromTime     *time.Time
+	ToTime       *time.Time
+	BeforeSeq    int64
+	PageLimit    int32
+}
+
+// EventPageBySpace is served by audit_events_space.
+func (q *Queries) EventPageBySpace(ctx context.Context, arg EventPageBySpaceParams) ([]AuditEvent, error) {
+	rows, err := q.db.Query(ctx, eventPageBySpace,
+		arg.ResourceID,
+		arg.ActorID,
+		arg.ChannelID,
+		arg.SpaceID,
+		arg.Action,
+		arg.ActionPrefix,
+		arg.Outcome,
+		arg.FromTime,
+		arg.ToTime,
+		arg.BeforeSeq,
+		arg.PageLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditEvent{}
+	for rows.Next() {
+		var i AuditEvent
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ID,
+			&i.OccurredAt,
+			&i.Action,
+			&i.Outcome,
+			&i.Reason,
+			&i.ActorKind,
+			&i.ActorID,
+			&i.SessionID,
+			&i.DeviceID,
+			&i.TokenID,
+			&i.ActingForID,
+			&i.ViewAsID,
+			&i.ResourceKind,
+			&i.ResourceID,
+			&i.SpaceID,
+			&i.ChannelID,
+			&i.Details,
+			&i.CorrelationID,
+			&i.IpKeyID,
+			&i.IpPseudonym,
+			&i.PrevHash,
+			&i.Hash,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const eventRange = `-- name: EventRange :many

@@ -11,6 +11,21 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+type AuditCheckpoint struct {
+	ID                 ids.ID
+	Seq                int64
+	FirstSeq           int64
+	Hash               []byte
+	PrevCheckpointHash []byte
+	Kid                string
+	Jws                string
+	CreatedAt          time.Time
+	SinkState          string
+	SinkAttempts       int32
+	SinkError          *string
+	DepositedAt        *time.Time
+}
+
 type AuditEvent struct {
 	Seq           int64
 	ID            ids.ID
