@@ -143,6 +143,34 @@ func (c *Client) RevokeGrant(ctx context.Context, grantID string, options ...Cal
 	return c.remove(ctx, "/grants/"+url.PathEscape(grantID), nil, options...)
 }
 
+// Grants lists the grants on a target.
+func (c *Client) Grants(ctx context.Context, target api.TargetInput, page Page) (*api.GrantList, error) {
+	q := page.query()
+	name := string(target.Kind)
+	if target.ID != nil {
+		name += ":" + *target.ID
+	}
+	q.Set("target", name)
+	return get[api.GrantList](ctx, c, "/grants", q)
+}
+
+// CreateGroup makes a group of people who get rights together.
+func (c *Client) CreateGroup(ctx context.Context, in api.CreateGroupRequest, options ...CallOption) (*api.Group, error) {
+	return send[api.Group](ctx, c, http.MethodPost, "/groups", in, options...)
+}
+
+// PutGroupMember makes somebody a member, or changes role and end of a membership.
+func (c *Client) PutGroupMember(ctx context.Context, groupID, principalID string, in api.PutGroupMemberRequest, options ...CallOption) (*api.GroupMember, error) {
+	return send[api.GroupMember](ctx, c, http.MethodPut, groupPath(groupID)+"/members/"+url.PathEscape(principalID), in, options...)
+}
+
+// RemoveGroupMember ends a membership.
+func (c *Client) RemoveGroupMember(ctx context.Context, groupID, principalID string, options ...CallOption) error {
+	return c.remove(ctx, groupPath(groupID)+"/members/"+url.PathEscape(principalID), nil, options...)
+}
+
+func groupPath(id string) string { return "/groups/" + url.PathEscape(id) }
+
 // Messages and what was read of them.
 
 // CreateMessage posts to a thread. The message gets a client_msg_id when it has none; with the same one the call

@@ -239,6 +239,27 @@ func (s *Session) Identify(ctx context.Context, publicURL, nonce string, renew b
 	return token, proof, err
 }
 
+// StepUpWithPassword proves once more who the person is. Until the time it returns the session may do what answers
+// step_up_required; access tokens from before end at once.
+func (s *Session) StepUpWithPassword(ctx context.Context, password string) (until time.Time, err error) {
+	signed := s.client.As(s)
+	var flow api.StepUpFlow
+	begin := api.BeginStepUpRequest{Method: api.NewCredentialKindPassword}
+	if _, err := signed.do(ctx, call{method: http.MethodPost, path: "/auth/step-up", body: begin, out: &flow, once: true}); err != nil {
+		return until, fmt.Errorf("begin the step-up: %w", err)
+	}
+	var result api.StepUpResult
+	complete := api.CompleteStepUpRequest{Password: &password}
+	if _, err := signed.do(ctx, call{method: http.MethodPost, path: "/auth/step-up/" + flow.FlowID + "/complete", body: complete, out: &result, once: true}); err != nil {
+		return until, fmt.Errorf("complete the step-up: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return result.StepUpUntil, s.take(&api.LoginResult{
+		AccessToken: result.AccessToken, ExpiresInMs: result.ExpiresInMs, RefreshToken: s.state.RefreshToken,
+	})
+}
+
 // Logout ends the session on the server.
 func (s *Session) Logout(ctx context.Context) error {
 	_, err := s.client.As(s).do(ctx, call{method: http.MethodPost, path: "/auth/logout"})
