@@ -96,9 +96,10 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 		}
 	}
 	v := judge(&q, e)
-	if v.code == errs.CodeNotFound && p.remembered {
+	if p.remembered && (v.code == errs.CodeNotFound || v.code != "" && !p.found) {
 		// A place made a moment ago may not have come through the log yet. The source is asked
-		// for hidden places as well, so that those take the same statements as missing ones.
+		// for hidden places as well, so that those take the same statements as missing ones. An
+		// owner sees a grant wherever it lies, so for her a missing place is no hidden thing.
 		if q.p, err = s.confirm(ctx, p); err != nil {
 			return verdict{}, err
 		}

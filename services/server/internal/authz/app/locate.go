@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
@@ -142,9 +143,8 @@ func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID
 
 func shares(e, other *domain.Entry, st *domain.Structure) bool {
 	reach := other.Reach(st)
-	if reach.All {
-		own := e.Reach(st)
-		return own.All || len(own.Spaces) > 0 || len(own.Channels) > 0
+	if reach.All && readsAny(e.Reach(st), st) {
+		return true
 	}
 	for _, id := range reach.Spaces {
 		if e.Space(id).Visible() {
@@ -157,4 +157,13 @@ func shares(e, other *domain.Entry, st *domain.Structure) bool {
 		}
 	}
 	return false
+}
+
+// readsAny reports whether a reach has a place that is no conversation: who reads everything
+// does not read those.
+func readsAny(reach domain.Reach, st *domain.Structure) bool {
+	return reach.All || len(reach.Spaces) > 0 || slices.ContainsFunc(reach.Channels, func(id ids.ID) bool {
+		c, ok := st.Channel(id)
+		return ok && !c.Direct
+	})
 }

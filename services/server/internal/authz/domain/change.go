@@ -24,8 +24,8 @@ type TargetHeld struct {
 // in the same way a change on the instance names every space.
 type Change struct {
 	Gained, Changed, Lost []TargetHeld
-	// Flags is set when the principal became or ceased to be active or an owner: what lies
-	// beneath is then unknown to whoever followed the changes, and must be read anew.
+	// Flags is set when the principal became or ceased to be active, an owner or a guest: what
+	// lies beneath is then unknown to whoever followed the changes, and must be read anew.
 	Flags bool
 	// Groups are the groups after the change when they differ; nil when they are the same.
 	Groups []ids.ID
@@ -43,7 +43,7 @@ func (c Change) Size() int { return len(c.Gained) + len(c.Changed) + len(c.Lost)
 // principal or of the structure.
 func Diff(before, after *Entry, sBefore, sAfter *Structure) Change {
 	d := differ{b: before, a: after, sb: sBefore, sa: sAfter, moved: changedChannels(sBefore, sAfter), named: map[ids.ID]bool{}}
-	d.out.Flags = before.Active != after.Active || before.Owner != after.Owner
+	d.out.Flags = before.Active != after.Active || before.Owner != after.Owner || before.Guest != after.Guest
 	if !slices.Equal(before.groups, after.groups) {
 		d.out.Groups = append([]ids.ID{}, after.groups...)
 	}
@@ -111,7 +111,7 @@ func (d *differ) channels() {
 		if followsB && followsA {
 			continue // What is told of the space says it.
 		}
-		told := d.moved[id] || okA && d.named[ca.SpaceID]
+		told := okA && (d.named[ca.SpaceID] || okB && d.moved[id] && d.b.derived(cb) != d.a.derived(ca))
 		d.add(Target{TargetChannel, id}, hb, ha, told && !followsA)
 	}
 }

@@ -190,6 +190,9 @@ func (e *Entry) derived(c Channel) Held {
 	case c.Direct:
 		if slices.Contains(c.Participants, e.ID) {
 			h = participantHeld
+			if e.Owner { // An owner lacks a right only in the conversations of others.
+				h = ownerHeld
+			}
 		}
 	case c.Inherits:
 		h = e.Space(c.SpaceID)

@@ -92,6 +92,9 @@ func (w world) naive(c Channel) Held {
 		for _, p := range c.Participants {
 			if p == w.p.ID {
 				h = participantHeld
+				if w.p.Owner {
+					h = ownerHeld
+				}
 			}
 		}
 		if c.Operator == w.p.ID {
