@@ -145,8 +145,8 @@ smoke: build $(GATES) ## Run the smoke program, which knows the product only thr
 
 ## Longer runs
 
-.PHONY: nightly chaos perf fuzz properties
-nightly: test properties fuzz chaos perf ## Run everything there is, the slow parts included
+.PHONY: nightly chaos perf fuzz properties permissions mutants
+nightly: test properties fuzz permissions mutants chaos perf ## Run everything there is, the slow parts included
 
 fuzz: $(POSTGRES) ## Let every fuzz target search, SECONDS=30 each
 	tools/long.sh fuzz $(if $(SECONDS),$(SECONDS),30)
@@ -161,6 +161,18 @@ chaos: $(POSTGRES) ## Run the tests that kill, cut and delay
 perf: $(POSTGRES) ## Measure against the performance targets
 	@test -d $(SERVER)/perf || { echo "perf: there is no $(SERVER)/perf" >&2; exit 1; }
 	go test -C $(SERVER) -tags perf -count=1 -timeout 30m -p 1 -v ./perf/$(if $(TEST),$(TEST),...)
+
+# How many histories of rights the long comparison plays.
+PERMISSION_RUNS ?= 300
+
+permissions: $(POSTGRES) ## Compare decisions with the model of permissions on many random histories
+	@go build -C $(SERVER) -o $(BIN)/pgcluster ./internal/platform/pg/pgtest/cluster
+	cd $(SERVER) && BOTHY_PERMISSION_RUNS=$(PERMISSION_RUNS) $(BIN)/pgcluster -- \
+		go test -count=1 -timeout 60m -run '^TestProductionDecidesAsTheModelDoes$$' ./internal/wire
+
+mutants: $(POSTGRES) ## Put known faults into copies of the source and see the model find each
+	@go build -C $(SERVER) -o $(BIN)/pgcluster ./internal/platform/pg/pgtest/cluster
+	cd $(SERVER) && $(BIN)/pgcluster -- go run ./tools/mutants $(MUTANT)
 
 ## Running
 

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
+	authzdomain "github.com/OWNER/bothy/services/server/internal/authz/domain"
+	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
+	chatdomain "github.com/OWNER/bothy/services/server/internal/chat/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+	"github.com/OWNER/bothy/services/server/test/permissions"
+)
+
+func one[T any](rt *rapid.T, list []T, what string) T { return rapid.SampledFrom(list).Draw(rt, what) }
+
+// drawGrant is a right that somebody might give.
+func (s *stage) drawGrant(rt *rapid.T) *permissions.Grant {
+	g := &permissions.Grant{Level: one(rt, []string{"read", "write", "trigger", "manage"}, "level")}
+	var targets []permissions.Target
+	for _, t := range s.world.Targets() {
+		if c := s.world.Channel(t.ID); c == nil || !c.Direct {
+			targets = append(targets, t)
+		}
+	}
+	g.Target = one(rt, targets, "target")
+	g.Capabilities = rapid.SliceOfNDistinct(rapid.SampledFrom(permissions.Capabilities), 0, 3, rapid.ID[string]).Draw(rt, "capabilities")
+	slices.Sort(g.Capabilities)
+	if rapid.IntRange(0, 2).Draw(rt, "subject kind") == 0 {
+		g.Group = one(rt, s.world.Groups, "group").ID
+	} else {
+		g.Principal = one(rt, s.world.Principals, "subject").ID
+	}
+	if minutes := rapid.IntRange(-3, 6).Draw(rt, "ends"); minutes > 0 {
+		g.Ends = s.clock.Now().Add(time.Duration(5*minutes) * time.Minute)
+	}
+	return g
+}
+
+// grantOf finds the one grant of a subject on a target.
+func (s *stage) grantOf(g *permissions.Grant) *permissions.Grant {
+	for _, other := range s.world.Grants {
+		if other.Principal == g.Principal && other.Group == g.Group && other.Target == g.Target {
+			return other
+		}
+	}
+	return nil
+}
+
+// mayHandle says whether somebody may give or take a grant (AC-21).
+func (s *stage) mayHandle(who ids.ID, g *permissions.Grant) bool {
+	p := s.world.Principal(who)
+	if p.Kind != "person" || !p.Active {
+		return false
+	}
+	if p.Owner {
+		return true
+	}
+	h := s.world.Held(who, g.Target)
+	if g.Target == permissions.Instance || !h.AtLeast("manage") && !h.Has("members.manage") || !h.AtLeast(g.Level) {
+		return false
+	}
+	for _, c := range g.Capabilities {
+		if !h.Has(c) || slices.Contains(permissions.Named, c) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *stage) actGive(rt *rapid.T) {
+	g, by := s.drawGrant(rt), one(rt, s.ofKind("person"), "by")
+	in := authzapp.NewGrant{
+		SubjectKind: authzapp.SubjectPrincipal, SubjectID: g.Principal, Level: g.Level, Capabilities: g.Capabilities, ExpiresAt: g.Ends,
+		Target: authzdomain.Target{Kind: authzdomain.TargetKind(g.Target.Kind), ID: g.Target.ID},
+	}
+	if g.Principal.IsZero() {
+		in.SubjectKind, in.SubjectID = authzapp.SubjectGroup, g.Group
+	}
+	old := s.grantOf(g)
+	if old != nil {
+		in.Replaces = old.ID
+	}
+	row, _, err := s.r.authz.service.CreateGrant(s.as(by), in)
+	may := s.mayHandle(by, g) && (old == nil || s.mayHandle(by, old))
+	if may != (err == nil) {
+		rt.Fatalf("%v gives %+v in the place of %+v: may is %v, the answer %v", by, g, old, may, err)
+	}
+	if err != nil {
+		return
+	}
+	if old != nil {
+		s.forget(old)
+	}
+	g.ID = row.ID
+	s.world.Grants = append(s.world.Grants, g)
+}
+
+func (s *stage) forget(g *permissions.Grant) {
+	s.world.Grants = slices.DeleteFunc(s.world.Grants, func(other *permissions.Grant) bool { return other == g })
+}
+
+func (s *stage) actTake(rt *rapid.T) {
+	if len(s.world.Grants) == 0 {
+		rt.Skip("nothing is given")
+	}
+	g, by := one(rt, s.world.Grants, "grant"), one(rt, s.ofKind("person"), "by")
+	err := s.r.authz.service.RevokeGrant(s.as(by), g.ID)
+	p := s.world.Principal(by)
+	may := p.Active && (g.Principal == by || s.mayHandle(by, g))
+	if may != (err == nil) {
+		rt.Fatalf("%v takes %+v: may is %v, the answer %v", by, g, may, err)
+	}
+	if err == nil {
+		s.forget(g)
+	}
+}
+
+// actMember puts somebody into a group, for some time or for ever, or takes her out.
+func (s *stage) actMember(rt *rapid.T) {
+	g, p := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member")
+	change := txn.RightsChange{Action: "group.member.add", Principals: []ids.ID{p.ID}}
+	at := slices.IndexFunc(s.world.Memberships, func(m *permissions.Membership) bool { return m.Group == g.ID && m.Principal == p.ID })
+	if at >= 0 {
+		change.Action = "group.member.remove"
+		s.write(rt, change, nil, "DELETE FROM group_memberships WHERE group_id = $1 AND principal_id = $2", g.ID, p.ID)
+		s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+		return
+	}
+	m := &permissions.Membership{Group: g.ID, Principal: p.ID}
+	var ends *time.Time
+	if minutes := rapid.IntRange(-2, 4).Draw(rt, "ends"); minutes > 0 {
+		m.Ends = s.clock.Now().Add(time.Duration(5*minutes) * time.Minute)
+		ends = &m.Ends
+	}
+	s.write(rt, change, nil, "INSERT INTO group_memberships (id, group_id, principal_id, role, source, expires_at, created_at) VALUES ($1, $2, $3, 'member', 'manual', $4, now())",
+		ids.New(), g.ID, p.ID, ends)
+	s.world.Memberships = append(s.world.Memberships, m)
+}
+
+// actPass lets time go by, so that grants and memberships end.
+func (s *stage) actPass(rt *rapid.T) {
+	s.clock.Advance(time.Duration(rapid.IntRange(1, 12).Draw(rt, "minutes")) * time.Minute)
+	s.world.Now = s.clock.Now()
+}
+
+// actSweep removes the grants that have ended.
+func (s *stage) actSweep(rt *rapid.T) {
+	must(rt, "remove ended grants", s.r.authz.service.ExpirySweep().Run(s.ctx))
+	s.world.Grants = slices.DeleteFunc(s.world.Grants, func(g *permissions.Grant) bool { return !g.Ends.IsZero() && !g.Ends.After(s.world.Now) })
+}
+
+// actPerson disables, enables, or makes an owner or a guest of somebody.
+func (s *stage) actPerson(rt *rapid.T) {
+	p := s.world.Principal(one(rt, s.ofKind("person")[1:], "person"))
+	owner := s.as(s.owner)
+	version := func() int64 {
+		v, err := s.r.identity.service.User(owner, p.ID)
+		must(rt, "read the person", err)
+		return v.Version
+	}
+	switch what := rapid.IntRange(0, 2).Draw(rt, "what"); {
+	case what == 0 && p.Active:
+		_, err := s.r.identity.service.DisableUser(owner, p.ID, version(), "")
+		must(rt, "disable", err)
+		p.Active, p.Owner = false, false // A disabled person is no owner any more (ID-52).
+	case what == 0:
+		_, err := s.r.identity.service.EnableUser(owner, p.ID, version())
+		must(rt, "enable", err)
+		p.Active = true
+	case what == 1 && p.Owner:
+		s.write(rt, txn.RightsChange{Action: "owner.remove", Principals: []ids.ID{p.ID}}, nil, "DELETE FROM owners WHERE principal_id = $1", p.ID)
+		p.Owner = false
+	case what == 1 && p.Active:
+		s.write(rt, txn.RightsChange{Action: "owner.add", Principals: []ids.ID{p.ID}}, nil, "INSERT INTO owners (principal_id, added_at) VALUES ($1, now())", p.ID)
+		p.Owner = true
+	default:
+		s.write(rt, txn.RightsChange{Action: "user.update", Principals: []ids.ID{p.ID}}, nil, "UPDATE users SET guest = NOT guest WHERE principal_id = $1", p.ID)
+		p.Guest = !p.Guest
+	}
+}
+
+// actAgent disables or enables an agent, or lets a person pay for it by her own plan.
+func (s *stage) actAgent(rt *rapid.T) {
+	p := s.world.Principal(one(rt, s.ofKind("agent"), "agent"))
+	if rapid.IntRange(0, 2).Draw(rt, "what") == 0 {
+		p.Holder = one(rt, s.ofKind("person"), "holder")
+		s.write(rt, txn.RightsChange{}, nil, "UPDATE agents SET billing_mode = 'personal', credential_holder_id = $2 WHERE principal_id = $1", p.ID, p.Holder)
+		return
+	}
+	act := s.r.agents.service.Enable
+	if p.Active {
+		act = s.r.agents.service.Disable
+	}
+	_, err := act(s.as(s.owner), p.ID)
+	must(rt, "set an agent", err)
+	p.Active = !p.Active
+}
+
+func (s *stage) ordinary() []*permissions.Channel {
+	return slices.DeleteFunc(slices.Clone(s.world.Channels), func(c *permissions.Channel) bool { return c.Direct })
+}
+
+// actChannel changes a channel: what it inherits, who answers, whether it takes writing, its end.
+func (s *stage) actChannel(rt *rapid.T) {
+	c := one(rt, s.ordinary(), "channel")
+	if s.world.Archived(permissions.ChannelTarget(c.ID)) {
+		rt.Skip("archived")
+	}
+	owner := s.as(s.owner)
+	got, err := s.r.chat.channels.Get(owner, c.ID)
+	must(rt, "read a channel", err)
+	switch rapid.IntRange(0, 5).Draw(rt, "what") {
+	case 0:
+		inherits := !c.Inherits
+		_, err = s.r.chat.channels.Update(owner, c.ID, got.Version, chatapp.ChannelPatch{Inherits: &inherits})
+		c.Inherits = inherits
+	case 1, 2:
+		agent := one(rt, s.ofKind("agent"), "operator")
+		if !s.world.Principal(agent).Active {
+			rt.Skip("the agent is disabled")
+		}
+		_, err = s.r.chat.channels.SetOperator(owner, c.ID, got.Version, chatdomain.OperatorOwn, agent)
+		c.Operator = agent
+	case 3:
+		_, err = s.r.chat.channels.SetOperator(owner, c.ID, got.Version, "none", ids.ID{})
+		c.Operator = ids.ID{}
+	case 4:
+		c.ReadOnly = !c.ReadOnly
+		source := map[bool]any{true: "manual", false: nil}[c.ReadOnly]
+		s.unit(rt, txn.RightsChange{}, func(ctx context.Context, exec execute) error {
+			if err := exec("UPDATE channels SET read_only = $2, read_only_source = $3 WHERE id = $1", c.ID, c.ReadOnly, source); err != nil {
+				return err
+			}
+			e, err := s.channelEvent(ctx, "channel.updated", c.ID)
+			if err != nil {
+				return err
+			}
+			return s.r.sync.appender.Append(ctx, e)
+		})
+	default:
+		_, err = s.r.chat.channels.Archive(owner, c.ID, got.Version)
+		c.Archived = true
+	}
+	must(rt, "change a channel", err)
+}
+
+// actPlace makes a further channel or archives a whole space.
+func (s *stage) actPlace(rt *rapid.T) {
+	space := one(rt, s.world.Spaces, "space")
+	if space.Archived {
+		rt.Skip("archived")
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "what") > 0 {
+		if len(s.world.Channels) < 9 {
+			s.addChannel(rt, space.ID, rapid.Bool().Draw(rt, "inherits"))
+		}
+		return
+	}
+	event := eventlog.Event{
+		Type: "space.archived", Place: eventlog.Place{SpaceID: space.ID}, Resource: eventlog.Resource{Type: "space", ID: space.ID},
+		Payload: map[string]any{"id": space.ID, "archived": map[string]any{"by": s.owner}},
+	}
+	s.write(rt, txn.RightsChange{Action: "space.archive", Targets: []txn.Target{{Kind: "space", ID: space.ID}}}, &event,
+		"UPDATE spaces SET archived_at = now(), archived_by = $2 WHERE id = $1", space.ID, s.owner)
+	space.Archived = true
+}
+
+// actDirect begins a conversation or lets somebody leave one.
+func (s *stage) actDirect(rt *rapid.T) {
+	direct := slices.DeleteFunc(slices.Clone(s.world.Channels), func(c *permissions.Channel) bool { return !c.Direct })
+	if len(direct) < 4 && rapid.Bool().Draw(rt, "new") {
+		people := rapid.SliceOfNDistinct(rapid.SampledFrom(s.ofKind("person")), 1, 3, rapid.ID[ids.ID]).Draw(rt, "people")
+		var operator ids.ID
+		if rapid.Bool().Draw(rt, "with an agent") {
+			operator = one(rt, s.ofKind("agent"), "agent")
+		}
+		s.addDirect(rt, people, operator)
+		return
+	}
+	c := one(rt, direct, "conversation")
+	if len(c.Participants) == 0 {
+		rt.Skip("everybody has left")
+	}
+	who := one(rt, c.Participants, "who")
+	c.Participants = slices.DeleteFunc(c.Participants, func(id ids.ID) bool { return id == who })
+	event := directEvent("channel.updated", c)
+	s.write(rt, txn.RightsChange{Action: "dm.leave", Principals: []ids.ID{who}, Targets: []txn.Target{{Kind: "channel", ID: c.ID}}}, &event,
+		"DELETE FROM model_participants WHERE channel_id = $1 AND principal_id = $2", c.ID, who)
+}
+
+// actCatchUp lets the process that acts read the log, as its tail does when it gets to it.
+func (s *stage) actCatchUp(rt *rapid.T) {
+	must(rt, "load the structure", s.r.authz.service.LoadStructure(s.ctx))
+	_, err := s.follow(s.r.authz.service, 0)
+	must(rt, "read the log", err)
+}
+
+// actRace writes on rights that change before the end: nothing that a change of rights forbids may
+// stand behind it in the log (AC-14).
+func (s *stage) actRace(rt *rapid.T) {
+	var grants []*permissions.Grant
+	for _, g := range s.world.Grants {
+		if !g.Principal.IsZero() {
+			grants = append(grants, g)
+		}
+	}
+	if len(grants) == 0 {
+		rt.Skip("nothing is given")
+	}
+	g, c := one(rt, grants, "grant"), one(rt, s.ordinary(), "channel")
+	r := authorize.Thread(ids.New(), c.ID)
+	q := permissions.Question{Action: authorize.ActionMessageCreate, Resource: r, Caller: g.Principal, Fresh: true}
+	before := s.world.Decide(q).Code == ""
+	attempts := 0
+	err := s.r.units.Do(s.as(g.Principal), func(ctx context.Context) error {
+		attempts++
+		if err := s.r.authz.service.Authorize(ctx, q.Action, r); err != nil {
+			return err
+		}
+		if attempts == 1 {
+			if err := s.r.authz.service.RevokeGrant(s.as(s.owner), g.ID); err != nil {
+				return err
+			}
+			s.forget(g)
+		}
+		event, err := s.channelEvent(s.as(s.owner), "channel.updated", c.ID)
+		if err != nil {
+			return err
+		}
+		return s.r.sync.appender.Append(ctx, event)
+	})
+	if want := before && s.world.Decide(q).Code == ""; want != (err == nil) {
+		rt.Fatalf("a write behind a revocation: %v after %d attempts, the model says %v (%v)", err, attempts, want, errs.As(err))
+	}
+	if before && attempts != 2 {
+		rt.Fatalf("a write that was overtaken ran %d times", attempts)
+	}
+}
