@@ -93,22 +93,34 @@ func (s *Service) affectedBy(ctx context.Context, c txn.RightsChange, st *domain
 			return nil, err
 		}
 		out = append(out, list...)
-		if p.kind == domain.TargetSpace {
-			out = append(out, channelSubjects(st, t.ID)...)
+		if p.kind != domain.TargetSpace {
+			continue
 		}
+		if list, err = s.channelSubjects(ctx, st, t.ID); err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
 	}
 	return out, nil
 }
 
-// channelSubjects are the operators in the channels of a space.
-func channelSubjects(st *domain.Structure, space ids.ID) []ids.ID {
+// channelSubjects are who holds something in the channels of a space by themselves: who has a
+// grant there, and the operators.
+func (s *Service) channelSubjects(ctx context.Context, st *domain.Structure, space ids.ID) ([]ids.ID, error) {
 	var out []ids.ID
+	var channels []domain.Target
 	for _, id := range st.Channels() {
-		if c, _ := st.Channel(id); c.SpaceID == space && !c.Operator.IsZero() {
+		c, _ := st.Channel(id)
+		if c.SpaceID != space {
+			continue
+		}
+		channels = append(channels, domain.Target{Kind: domain.TargetChannel, ID: id})
+		if !c.Operator.IsZero() {
 			out = append(out, c.Operator)
 		}
 	}
-	return out
+	subjects, err := s.subjectsOf(ctx, channels)
+	return append(out, subjects...), err
 }
 
 // Affect implements authz.Affected.

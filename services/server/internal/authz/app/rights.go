@@ -150,7 +150,7 @@ func (s *Service) subjectsAt(ctx context.Context, p place) ([]ids.ID, error) {
 	case domain.TargetSpace:
 		targets = append(targets, domain.Target{Kind: domain.TargetSpace, ID: p.space.ID})
 	}
-	subjects, everyone, err := s.store.Subjects(ctx, targets)
+	subjects, err := s.subjectsOf(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -159,15 +159,17 @@ func (s *Service) subjectsAt(ctx context.Context, p place) ([]ids.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, owners...)
-	if everyone {
-		people, err := s.everyone(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, people...)
+	return sortedUnique(append(out, owners...)), nil
+}
+
+// subjectsOf lists who has a grant on exactly one of the targets, groups resolved.
+func (s *Service) subjectsOf(ctx context.Context, targets []domain.Target) ([]ids.ID, error) {
+	out, everyone, err := s.store.Subjects(ctx, targets)
+	if err != nil || !everyone {
+		return out, err
 	}
-	return sortedUnique(out), nil
+	people, err := s.everyone(ctx)
+	return append(out, people...), err
 }
 
 // everyone lists the members of the group of all members.
