@@ -13,6 +13,7 @@ import (
 	authzdomain "github.com/OWNER/bothy/services/server/internal/authz/domain"
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
 	chatdomain "github.com/OWNER/bothy/services/server/internal/chat/domain"
+	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
@@ -125,26 +126,70 @@ func (s *stage) actTake(rt *rapid.T) {
 	}
 }
 
+// leads says whether somebody may decide who is in a group.
+func (s *stage) leads(who ids.ID, group ids.ID) bool {
+	p := s.world.Principal(who)
+	return p.Active && (p.Owner || slices.ContainsFunc(s.world.Memberships, func(m *permissions.Membership) bool {
+		return m.Group == group && m.Principal == who && m.Manager && (m.Ends.IsZero() || m.Ends.After(s.world.Now))
+	}))
+}
+
+func (s *stage) membership(group, who ids.ID) int {
+	return slices.IndexFunc(s.world.Memberships, func(m *permissions.Membership) bool { return m.Group == group && m.Principal == who })
+}
+
 // actMember puts somebody into a group, for some time or for ever, or takes her out.
 func (s *stage) actMember(rt *rapid.T) {
-	g, p := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member")
-	change := txn.RightsChange{Action: "group.member.add", Principals: []ids.ID{p.ID}}
-	at := slices.IndexFunc(s.world.Memberships, func(m *permissions.Membership) bool { return m.Group == g.ID && m.Principal == p.ID })
-	if at >= 0 {
-		change.Action = "group.member.remove"
-		s.write(rt, change, nil, "DELETE FROM group_memberships WHERE group_id = $1 AND principal_id = $2", g.ID, p.ID)
-		s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+	if len(s.world.Groups) < 2 {
+		rt.Skip("there is no group")
+	}
+	g, p, by := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member"), one(rt, s.ofKind("person"), "by")
+	at := s.membership(g.ID, p.ID)
+	if rapid.IntRange(0, 2).Draw(rt, "what") == 0 {
+		err := s.r.authz.service.RemoveMember(s.as(by), g.ID, p.ID)
+		may := at >= 0 && (s.leads(by, g.ID) || by == p.ID && s.world.Principal(by).Active)
+		if may != (err == nil) {
+			rt.Fatalf("%s takes %s out of a group: may is %v, the answer %v", s.who(by), s.who(p.ID), may, err)
+		}
+		if err == nil {
+			s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+		}
 		return
 	}
-	m := &permissions.Membership{Group: g.ID, Principal: p.ID}
-	var ends *time.Time
+	m := &permissions.Membership{Group: g.ID, Principal: p.ID, Manager: rapid.IntRange(0, 3).Draw(rt, "manager") == 0}
 	if minutes := rapid.IntRange(-2, 4).Draw(rt, "ends"); minutes > 0 {
 		m.Ends = s.clock.Now().Add(time.Duration(5*minutes) * time.Minute)
-		ends = &m.Ends
 	}
-	s.write(rt, change, nil, "INSERT INTO group_memberships (id, group_id, principal_id, role, source, expires_at, created_at) VALUES ($1, $2, $3, 'member', 'manual', $4, now())",
-		ids.New(), g.ID, p.ID, ends)
+	role := map[bool]string{true: authzapp.RoleManager, false: authzapp.RoleMember}[m.Manager]
+	_, _, err := s.r.authz.service.PutMember(s.as(by), g.ID, p.ID, authzapp.NewMember{Role: role, ExpiresAt: m.Ends})
+	if may := s.leads(by, g.ID); may != (err == nil) {
+		rt.Fatalf("%s puts %s into a group: may is %v, the answer %v", s.who(by), s.who(p.ID), may, err)
+	}
+	if err != nil {
+		return
+	}
+	if at >= 0 {
+		s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+	}
 	s.world.Memberships = append(s.world.Memberships, m)
+}
+
+// actGroup makes a group or deletes one with everything it was given.
+func (s *stage) actGroup(rt *rapid.T) {
+	if len(s.world.Groups) < 4 && rapid.Bool().Draw(rt, "new") {
+		s.addGroup(rt)
+		return
+	}
+	if len(s.world.Groups) < 2 {
+		rt.Skip("there is no group")
+	}
+	g := one(rt, s.world.Groups[1:], "group")
+	got, err := s.r.authz.service.Group(s.as(s.owner), g.ID)
+	must(rt, "read a group", err)
+	must(rt, "delete a group", s.r.authz.service.DeleteGroup(s.as(s.owner), g.ID, got.Version))
+	s.world.Groups = slices.DeleteFunc(s.world.Groups, func(other *permissions.Group) bool { return other == g })
+	s.world.Grants = slices.DeleteFunc(s.world.Grants, func(other *permissions.Grant) bool { return other.Group == g.ID })
+	s.world.Memberships = slices.DeleteFunc(s.world.Memberships, func(m *permissions.Membership) bool { return m.Group == g.ID })
 }
 
 // actPass lets time go by, so that grants and memberships end.
@@ -153,10 +198,41 @@ func (s *stage) actPass(rt *rapid.T) {
 	s.world.Now = s.clock.Now()
 }
 
-// actSweep removes the grants that have ended.
+// over says whether something with that end counts no more.
+func (s *stage) over(end time.Time) bool { return !end.IsZero() && !end.After(s.world.Now) }
+
+// actSweep removes what has ended. Who is told is who would hold something else if nothing had
+// ended yet, and only somebody whom what has ended was given to.
 func (s *stage) actSweep(rt *rapid.T) {
-	must(rt, "remove ended grants", s.r.authz.service.ExpirySweep().Run(s.ctx))
-	s.world.Grants = slices.DeleteFunc(s.world.Grants, func(g *permissions.Grant) bool { return !g.Ends.IsZero() && !g.Ends.After(s.world.Now) })
+	given := map[ids.ID]bool{}
+	for _, g := range s.world.Grants {
+		if !s.over(g.Ends) {
+			continue
+		}
+		given[g.Principal] = true
+		for _, p := range s.world.Principals {
+			if s.membership(g.Group, p.ID) >= 0 || s.world.Member(p, g.Group) {
+				given[p.ID] = true
+			}
+		}
+	}
+	for _, m := range s.world.Memberships {
+		if s.over(m.Ends) {
+			given[m.Principal] = true
+		}
+	}
+	targets, never := s.world.Targets(), *s.world
+	never.Now = time.Time{}
+	before := pictureOf(&never, targets)
+	must(rt, "remove what has ended", s.r.authz.service.ExpirySweep().Run(s.ctx))
+	s.world.Grants = slices.DeleteFunc(s.world.Grants, func(g *permissions.Grant) bool { return s.over(g.Ends) })
+	s.world.Memberships = slices.DeleteFunc(s.world.Memberships, func(m *permissions.Membership) bool { return s.over(m.Ends) })
+	for id, v := range s.picture(targets) {
+		if !given[id] {
+			before[id] = v
+		}
+	}
+	s.compareLog(rt, before, targets)
 }
 
 // actPerson disables, enables, or makes an owner or a guest of somebody.
@@ -178,14 +254,18 @@ func (s *stage) actPerson(rt *rapid.T) {
 		must(rt, "enable", err)
 		p.Active = true
 	case what == 1 && p.Owner:
-		s.write(rt, txn.RightsChange{Action: "owner.remove", Principals: []ids.ID{p.ID}}, nil, "DELETE FROM owners WHERE principal_id = $1", p.ID)
+		must(rt, "take ownership", s.r.identity.service.RemoveOwner(owner, p.ID))
 		p.Owner = false
-	case what == 1 && p.Active:
-		s.write(rt, txn.RightsChange{Action: "owner.add", Principals: []ids.ID{p.ID}}, nil, "INSERT INTO owners (principal_id, added_at) VALUES ($1, now())", p.ID)
+	case what == 1 && p.Active && !p.Guest:
+		must(rt, "give ownership", s.r.identity.service.AddOwner(owner, p.ID))
 		p.Owner = true
-	default:
-		s.write(rt, txn.RightsChange{Action: "user.update", Principals: []ids.ID{p.ID}}, nil, "UPDATE users SET guest = NOT guest WHERE principal_id = $1", p.ID)
+	case !p.Owner:
+		guest := identityapp.Change[bool]{Set: true, Value: !p.Guest}
+		_, err := s.r.identity.service.UpdateUser(owner, p.ID, identityapp.UpdateUserInput{Version: version(), Guest: guest})
+		must(rt, "make or unmake a guest", err)
 		p.Guest = !p.Guest
+	default:
+		rt.Skip("an owner is no guest")
 	}
 }
 

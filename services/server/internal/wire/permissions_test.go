@@ -76,7 +76,7 @@ func (s *stage) play(rt *rapid.T, long bool) {
 	}
 	rt.Repeat(map[string]func(*rapid.T){
 		"give": act(s.actGive), "give more": act(s.actGive), "take": act(s.actTake), "member": act(s.actMember),
-		"pass": act(s.actPass), "sweep": s.unheard(s.actSweep), "person": act(s.actPerson), "agent": act(s.actAgent),
+		"pass": act(s.actPass), "sweep": s.actSweep, "group": act(s.actGroup), "person": act(s.actPerson), "agent": act(s.actAgent),
 		"channel": act(s.actChannel), "place": act(s.actPlace), "direct": act(s.actDirect),
 		"catch up": s.actCatchUp, "race": s.unheard(s.actRace),
 		"": func(rt *rapid.T) { s.compare(rt, long) },
@@ -84,8 +84,7 @@ func (s *stage) play(rt *rapid.T, long bool) {
 	s.compareAll(rt)
 }
 
-// unheard is an act whose events are not compared one by one: a sweep tells what has been true
-// since the end of a right, and a race is two acts.
+// unheard is an act whose events are not compared one by one, because it is two.
 func (s *stage) unheard(fn func(rt *rapid.T)) func(rt *rapid.T) {
 	return func(rt *rapid.T) {
 		fn(rt)
@@ -106,6 +105,9 @@ func (s *stage) compare(rt *rapid.T, long bool) {
 	every := 3
 	if long {
 		every = 1
+	}
+	for _, p := range s.world.Principals { // Also brings rights back to memory that ended.
+		s.askVisible(rt, p.ID)
 	}
 	for _, c := range s.credentials(rt, chosen) {
 		s.askAll(rt, "follower", s.follower, chosen, c, every)
@@ -128,7 +130,6 @@ func (s *stage) compare(rt *rapid.T, long bool) {
 			s.askHeld(rt, "fresh", fresh, p.ID)
 			s.askScope(rt, "fresh", fresh, p.ID)
 		}
-		s.askVisible(rt, p.ID)
 	}
 }
 
@@ -157,14 +158,18 @@ func (s *stage) askVisible(rt *rapid.T, id ids.ID) {
 
 // picture is what everybody holds everywhere, and until when it is sure to hold.
 func (s *stage) picture(targets []permissions.Target) map[ids.ID]view {
+	return pictureOf(s.world, targets)
+}
+
+func pictureOf(w *permissions.World, targets []permissions.Target) map[ids.ID]view {
 	out := map[ids.ID]view{}
-	for _, p := range s.world.Principals {
-		v := view{rights: fmt.Sprint(p.Active, p.Owner, p.Guest, s.world.ValidUntil(p.ID))}
+	for _, p := range w.Principals {
+		v := view{rights: fmt.Sprint(p.Active, p.Owner, p.Guest, w.ValidUntil(p.ID), w.GroupsOf(p.ID))}
 		for _, t := range targets {
-			if h := s.world.Held(p.ID, t); h.Level != "" {
+			if h := w.Held(p.ID, t); h.Level != "" {
 				v.rights += "\n" + fmt.Sprint(t.Kind, t.ID, h)
 			}
-			if h := s.world.Inherited(p.ID, t); h.Level != "" {
+			if h := w.Inherited(p.ID, t); h.Level != "" {
 				v.inherited += fmt.Sprint(t, h)
 			}
 		}

@@ -373,10 +373,9 @@ func directEvent(kind string, c *permissions.Channel) eventlog.Event {
 }
 
 func (s *stage) addGroup(rt *rapid.T) {
-	g := &permissions.Group{ID: ids.New()}
-	s.write(rt, txn.RightsChange{Action: "group.create"}, nil,
-		"INSERT INTO groups (id, name, handle, kind, created_at, updated_at) VALUES ($1, $2, $2, 'manual', now(), now())", g.ID, s.name("group"))
-	s.world.Groups = append(s.world.Groups, g)
+	g, err := s.r.authz.service.CreateGroup(s.as(s.owner), authzapp.NewGroup{Name: s.name("Group"), Handle: s.name("g"), Mentionable: true})
+	must(rt, "make a group", err)
+	s.world.Groups = append(s.world.Groups, &permissions.Group{ID: g.ID})
 }
 
 type execute func(sql string, args ...any) error

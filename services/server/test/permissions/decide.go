@@ -119,8 +119,8 @@ func (w *World) seen(spec *authorize.Spec, q Question, p *Principal) Answer {
 		ok = reads || q.Resource.OwnerID == p.ID
 	case authorize.ResourceAgent: // Chapter 09: itself, owners, and who reads a place that it reads.
 		ok = mine || p.Owner || q.Resource.ID.IsZero() || reads || !placed && w.SharePlace(p.ID, q.Resource.ID)
-	case authorize.ResourceGroup: // Guests see their own groups alone.
-		ok = mine || !p.Guest
+	case authorize.ResourceGroup: // Guests see their own groups alone; one to be made is nobody's.
+		ok = mine || !p.Guest || q.Resource.ID.IsZero() || slices.Contains(w.GroupsOf(p.ID), q.Resource.ID)
 	case authorize.ResourceGrant:
 		h := w.Held(p.ID, t)
 		ok = mine || p.Owner || reads && (h.AtLeast("manage") || h.Has("members.manage"))

@@ -195,8 +195,21 @@ func (w *World) Archived(t Target) bool {
 	}
 }
 
-// ValidUntil is the first moment at which something that a principal holds by a grant ends; zero
-// for never.
+// GroupsOf lists the groups that somebody was put into, ascending. That of everyone is computed
+// from what she is.
+func (w *World) GroupsOf(who ids.ID) []ids.ID {
+	var out []ids.ID
+	for _, m := range w.Memberships {
+		if m.Principal == who && !w.over(m.Ends) {
+			out = append(out, m.Group)
+		}
+	}
+	slices.SortFunc(out, ids.ID.Compare)
+	return out
+}
+
+// ValidUntil is the first moment at which something that a principal was given ends: a grant, a
+// grant of a group, a membership; zero for never.
 func (w *World) ValidUntil(who ids.ID) time.Time {
 	var first time.Time
 	earlier := func(end time.Time) {
@@ -204,23 +217,15 @@ func (w *World) ValidUntil(who ids.ID) time.Time {
 			first = end
 		}
 	}
+	p := w.Principal(who)
 	for _, g := range w.Grants {
-		if w.over(g.Ends) {
-			continue
-		}
-		if g.Principal == who {
+		if g.Principal == who || !g.Group.IsZero() && p != nil && w.Member(p, g.Group) {
 			earlier(g.Ends)
-			continue
 		}
-		p := w.Principal(who)
-		if g.Group.IsZero() || p == nil || !w.Member(p, g.Group) {
-			continue
-		}
-		earlier(g.Ends)
-		for _, m := range w.Memberships {
-			if m.Group == g.Group && m.Principal == who {
-				earlier(m.Ends)
-			}
+	}
+	for _, m := range w.Memberships {
+		if m.Principal == who {
+			earlier(m.Ends)
 		}
 	}
 	return first
