@@ -10,6 +10,12 @@ import (
 	"time"
 )
 
+// Defines values for AccessExplanationDecision.
+const (
+	AccessExplanationDecisionAllow AccessExplanationDecision = "allow"
+	AccessExplanationDecisionDeny  AccessExplanationDecision = "deny"
+)
+
 // Defines values for ActorKind.
 const (
 	ActorKindAgent   ActorKind = "agent"
@@ -707,6 +713,38 @@ type AccessExpiringData struct {
 	Items []ExpiringAccess `json:"items"`
 }
 
+// AccessExplanation defines model for AccessExplanation.
+type AccessExplanation struct {
+	Action *string `json:"action,omitempty"`
+
+	// Ask Members who could give what is missing, at most five.
+	Ask          []string                  `json:"ask,omitzero"`
+	Capabilities []Capability              `json:"capabilities"`
+	Decision     AccessExplanationDecision `json:"decision"`
+	Level        *Level                    `json:"level"`
+	Needed       []AccessNeed              `json:"needed,omitzero"`
+	PrincipalID  string                    `json:"principal_id"`
+
+	// Reason Why the decision is deny.
+	Reason *string      `json:"reason,omitempty"`
+	Steps  []AccessStep `json:"steps"`
+
+	// Summary The answer in English sentences.
+	Summary string `json:"summary"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
+// AccessExplanationDecision defines model for AccessExplanation.Decision.
+type AccessExplanationDecision string
+
+// AccessHeld What somebody holds on a target.
+type AccessHeld struct {
+	Capabilities []Capability `json:"capabilities"`
+	Level        *Level       `json:"level"`
+}
+
 // AccessHint defines model for AccessHint.
 type AccessHint struct {
 	Capabilities []Capability `json:"capabilities"`
@@ -721,6 +759,76 @@ type AccessHints struct {
 	// Items Targets the caller cannot see are left out.
 	Items             []AccessHint `json:"items"`
 	PermissionVersion int64        `json:"permission_version"`
+}
+
+// AccessHolder defines model for AccessHolder.
+type AccessHolder struct {
+	Capabilities []Capability `json:"capabilities"`
+
+	// ExpiresAt When the first of the reasons ends.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Kind What kind of member a principal is.
+	Kind PrincipalKind `json:"kind"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level       Level  `json:"level"`
+	PrincipalID string `json:"principal_id"`
+
+	// Sources Why; only reasons that count.
+	Sources []AccessStep `json:"sources"`
+}
+
+// AccessHolderList A page of a list.
+type AccessHolderList struct {
+	Items []AccessHolder `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AccessNeed What would be enough; one of several.
+type AccessNeed struct {
+	// Capability A single right that is granted apart from the level.
+	Capability *Capability `json:"capability,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level *Level `json:"level,omitempty"`
+	Owner *bool  `json:"owner,omitempty"`
+}
+
+// AccessPreview defines model for AccessPreview.
+type AccessPreview struct {
+	// Affected Members whose rights would differ.
+	Affected int `json:"affected"`
+
+	// Items At most 500.
+	Items     []PreviewedAccess `json:"items"`
+	Truncated bool              `json:"truncated"`
+}
+
+// AccessStep One reason of a derivation.
+type AccessStep struct {
+	// Code What kind of reason it is. Clients ignore those they do not know and show the text.
+	Code string `json:"code"`
+
+	// Contributes What somebody holds on a target.
+	Contributes AccessHeld `json:"contributes"`
+
+	// Counted Whether the reason adds to what is held.
+	Counted   bool       `json:"counted"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// GrantID The grant, where the caller may see it.
+	GrantID          *string `json:"grant_id,omitempty"`
+	GroupID          *string `json:"group_id,omitempty"`
+	NotCountedReason *string `json:"not_counted_reason,omitempty"`
+
+	// Target A thing rights are given on.
+	Target *Target `json:"target,omitempty"`
+
+	// Text The reason as an English sentence.
+	Text string `json:"text"`
 }
 
 // Ack Everything up to this position is safe with the adapter and is not sent again.
@@ -2594,6 +2702,85 @@ type Platform string
 // PresenceState Last known reachability of an agent.
 type PresenceState string
 
+// PreviewAccessRequest defines model for PreviewAccessRequest.
+type PreviewAccessRequest struct {
+	// Change Exactly one change.
+	Change PreviewChange `json:"change"`
+}
+
+// PreviewChange Exactly one change.
+type PreviewChange struct {
+	ChannelInherits *PreviewInherits `json:"channel_inherits,omitempty"`
+
+	// GrantCreate Takes the place of the present grant of the same subject and target.
+	GrantCreate  *PreviewGrant     `json:"grant_create,omitempty"`
+	GrantRevoke  *PreviewGrantRef  `json:"grant_revoke,omitempty"`
+	GroupDelete  *PreviewGroupRef  `json:"group_delete,omitempty"`
+	MemberPut    *PreviewMember    `json:"member_put,omitempty"`
+	MemberRemove *PreviewMember    `json:"member_remove,omitempty"`
+	OperatorSet  *PreviewOperator  `json:"operator_set,omitempty"`
+	OwnerAdd     *PreviewPrincipal `json:"owner_add,omitempty"`
+	OwnerRemove  *PreviewPrincipal `json:"owner_remove,omitempty"`
+	UserDisable  *PreviewPrincipal `json:"user_disable,omitempty"`
+}
+
+// PreviewGrant defines model for PreviewGrant.
+type PreviewGrant struct {
+	Capabilities []Capability `json:"capabilities,omitzero"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level   Level        `json:"level"`
+	Subject SubjectInput `json:"subject"`
+	Target  TargetInput  `json:"target"`
+}
+
+// PreviewGrantRef defines model for PreviewGrantRef.
+type PreviewGrantRef struct {
+	GrantID string `json:"grant_id"`
+}
+
+// PreviewGroupRef defines model for PreviewGroupRef.
+type PreviewGroupRef struct {
+	GroupID string `json:"group_id"`
+}
+
+// PreviewInherits defines model for PreviewInherits.
+type PreviewInherits struct {
+	ChannelID string `json:"channel_id"`
+	Inherits  bool   `json:"inherits"`
+}
+
+// PreviewMember defines model for PreviewMember.
+type PreviewMember struct {
+	GroupID     string `json:"group_id"`
+	PrincipalID string `json:"principal_id"`
+}
+
+// PreviewOperator defines model for PreviewOperator.
+type PreviewOperator struct {
+	// AgentID Null for no operator.
+	AgentID   *string `json:"agent_id"`
+	ChannelID string  `json:"channel_id"`
+}
+
+// PreviewPrincipal defines model for PreviewPrincipal.
+type PreviewPrincipal struct {
+	PrincipalID string `json:"principal_id"`
+}
+
+// PreviewedAccess defines model for PreviewedAccess.
+type PreviewedAccess struct {
+	// After What somebody holds on a target.
+	After AccessHeld `json:"after"`
+
+	// Before What somebody holds on a target.
+	Before      AccessHeld `json:"before"`
+	PrincipalID string     `json:"principal_id"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
 // PrincipalKind What kind of member a principal is.
 type PrincipalKind string
 
@@ -4036,10 +4223,37 @@ type TokenID = string
 // UserID defines model for UserID.
 type UserID = string
 
+// ExplainAccessParams defines parameters for ExplainAccess.
+type ExplainAccessParams struct {
+	// PrincipalID The member the question is about.
+	PrincipalID string `form:"principal_id" json:"principal_id"`
+
+	// Target A thing written as `instance`, `space:<id>` or `channel:<id>` or `thread:<id>`.
+	Target string `form:"target" json:"target"`
+
+	// Action An action of the catalogue, for example `message.create`.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+}
+
 // GetAccessHintsParams defines parameters for GetAccessHints.
 type GetAccessHintsParams struct {
 	// Targets Things written as `instance`, `space:<id>` or `channel:<id>`, separated by commas.
 	Targets []string `form:"targets" json:"targets"`
+}
+
+// ListAccessHoldersParams defines parameters for ListAccessHolders.
+type ListAccessHoldersParams struct {
+	// Target A thing written as `instance`, `space:<id>` or `channel:<id>`.
+	Target string `form:"target" json:"target"`
+
+	// MinLevel Only those with at least this level.
+	MinLevel *Level `form:"min_level,omitempty" json:"min_level,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAgentsParams defines parameters for ListAgents.
@@ -4689,6 +4903,9 @@ type RevokeUserSessionsParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
+
+// PreviewAccessJSONRequestBody defines body for PreviewAccess for application/json ContentType.
+type PreviewAccessJSONRequestBody = PreviewAccessRequest
 
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest

@@ -21,6 +21,12 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for AccessExplanationDecision.
+const (
+	AccessExplanationDecisionAllow AccessExplanationDecision = "allow"
+	AccessExplanationDecisionDeny  AccessExplanationDecision = "deny"
+)
+
 // Defines values for ActorKind.
 const (
 	ActorKindAgent   ActorKind = "agent"
@@ -607,6 +613,38 @@ type Access struct {
 	Level        *Level       `json:"level"`
 }
 
+// AccessExplanation defines model for AccessExplanation.
+type AccessExplanation struct {
+	Action *string `json:"action,omitempty"`
+
+	// Ask Members who could give what is missing, at most five.
+	Ask          []ids.ID                  `json:"ask,omitzero"`
+	Capabilities []Capability              `json:"capabilities"`
+	Decision     AccessExplanationDecision `json:"decision"`
+	Level        *Level                    `json:"level"`
+	Needed       []AccessNeed              `json:"needed,omitzero"`
+	PrincipalID  ids.ID                    `json:"principal_id"`
+
+	// Reason Why the decision is deny.
+	Reason *string      `json:"reason,omitempty"`
+	Steps  []AccessStep `json:"steps"`
+
+	// Summary The answer in English sentences.
+	Summary string `json:"summary"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
+// AccessExplanationDecision defines model for AccessExplanation.Decision.
+type AccessExplanationDecision string
+
+// AccessHeld What somebody holds on a target.
+type AccessHeld struct {
+	Capabilities []Capability `json:"capabilities"`
+	Level        *Level       `json:"level"`
+}
+
 // AccessHint defines model for AccessHint.
 type AccessHint struct {
 	Capabilities []Capability `json:"capabilities"`
@@ -621,6 +659,78 @@ type AccessHints struct {
 	// Items Targets the caller cannot see are left out.
 	Items             []AccessHint `json:"items"`
 	PermissionVersion int64        `json:"permission_version"`
+}
+
+// AccessHolder defines model for AccessHolder.
+type AccessHolder struct {
+	Capabilities []Capability `json:"capabilities"`
+
+	// ExpiresAt When the first of the reasons ends.
+	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
+
+	// Kind What kind of member a principal is.
+	Kind PrincipalKind `json:"kind"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level       Level  `json:"level"`
+	PrincipalID ids.ID `json:"principal_id"`
+
+	// Sources Why; only reasons that count.
+	Sources []AccessStep `json:"sources"`
+}
+
+// AccessHolderList A page of a list.
+type AccessHolderList struct {
+	Items []AccessHolder `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AccessNeed What would be enough; one of several.
+type AccessNeed struct {
+	// Capability A single right that is granted apart from the level.
+	Capability *Capability `json:"capability,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level *Level `json:"level,omitempty"`
+	Owner *bool  `json:"owner,omitempty"`
+}
+
+// AccessPreview defines model for AccessPreview.
+type AccessPreview struct {
+	// Affected Members whose rights would differ.
+	Affected int `json:"affected"`
+
+	// Items At most 500.
+	Items     []PreviewedAccess `json:"items"`
+	Truncated bool              `json:"truncated"`
+}
+
+// AccessStep One reason of a derivation.
+type AccessStep struct {
+	// Code What kind of reason it is. Clients ignore those they do not know and show the text.
+	//
+	// Examples: grant_direct
+	Code string `json:"code"`
+
+	// Contributes What somebody holds on a target.
+	Contributes AccessHeld `json:"contributes"`
+
+	// Counted Whether the reason adds to what is held.
+	Counted   bool           `json:"counted"`
+	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
+
+	// GrantID The grant, where the caller may see it.
+	GrantID          *ids.ID `json:"grant_id,omitempty"`
+	GroupID          *ids.ID `json:"group_id,omitempty"`
+	NotCountedReason *string `json:"not_counted_reason,omitempty"`
+
+	// Target A thing rights are given on.
+	Target *Target `json:"target,omitempty"`
+
+	// Text The reason as an English sentence.
+	Text string `json:"text"`
 }
 
 // ActorKind Who caused an event.
@@ -2034,6 +2144,83 @@ type Platform string
 // PresenceState Last known reachability of an agent.
 type PresenceState string
 
+// PreviewAccessRequest defines model for PreviewAccessRequest.
+type PreviewAccessRequest struct {
+	// Change Exactly one change.
+	Change PreviewChange `json:"change"`
+}
+
+// PreviewChange Exactly one change.
+type PreviewChange struct {
+	ChannelInherits *PreviewInherits  `json:"channel_inherits,omitempty"`
+	GrantCreate     *PreviewGrant     `json:"grant_create,omitempty"`
+	GrantRevoke     *PreviewGrantRef  `json:"grant_revoke,omitempty"`
+	GroupDelete     *PreviewGroupRef  `json:"group_delete,omitempty"`
+	MemberPut       *PreviewMember    `json:"member_put,omitempty"`
+	MemberRemove    *PreviewMember    `json:"member_remove,omitempty"`
+	OperatorSet     *PreviewOperator  `json:"operator_set,omitempty"`
+	OwnerAdd        *PreviewPrincipal `json:"owner_add,omitempty"`
+	OwnerRemove     *PreviewPrincipal `json:"owner_remove,omitempty"`
+	UserDisable     *PreviewPrincipal `json:"user_disable,omitempty"`
+}
+
+// PreviewGrant defines model for PreviewGrant.
+type PreviewGrant struct {
+	Capabilities []Capability `json:"capabilities,omitzero"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level   Level        `json:"level"`
+	Subject SubjectInput `json:"subject"`
+	Target  TargetInput  `json:"target"`
+}
+
+// PreviewGrantRef defines model for PreviewGrantRef.
+type PreviewGrantRef struct {
+	GrantID ids.ID `json:"grant_id"`
+}
+
+// PreviewGroupRef defines model for PreviewGroupRef.
+type PreviewGroupRef struct {
+	GroupID ids.ID `json:"group_id"`
+}
+
+// PreviewInherits defines model for PreviewInherits.
+type PreviewInherits struct {
+	ChannelID ids.ID `json:"channel_id"`
+	Inherits  bool   `json:"inherits"`
+}
+
+// PreviewMember defines model for PreviewMember.
+type PreviewMember struct {
+	GroupID     ids.ID `json:"group_id"`
+	PrincipalID ids.ID `json:"principal_id"`
+}
+
+// PreviewOperator defines model for PreviewOperator.
+type PreviewOperator struct {
+	// AgentID Null for no operator.
+	AgentID   *ids.ID `json:"agent_id"`
+	ChannelID ids.ID  `json:"channel_id"`
+}
+
+// PreviewPrincipal defines model for PreviewPrincipal.
+type PreviewPrincipal struct {
+	PrincipalID ids.ID `json:"principal_id"`
+}
+
+// PreviewedAccess defines model for PreviewedAccess.
+type PreviewedAccess struct {
+	// After What somebody holds on a target.
+	After AccessHeld `json:"after"`
+
+	// Before What somebody holds on a target.
+	Before      AccessHeld `json:"before"`
+	PrincipalID ids.ID     `json:"principal_id"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
 // PrincipalKind What kind of member a principal is.
 type PrincipalKind string
 
@@ -3057,10 +3244,37 @@ type TokenID = ids.ID
 // UserID defines model for UserID.
 type UserID = ids.ID
 
+// ExplainAccessParams defines parameters for ExplainAccess.
+type ExplainAccessParams struct {
+	// PrincipalID The member the question is about.
+	PrincipalID ids.ID `form:"principal_id" json:"principal_id"`
+
+	// Target A thing written as `instance`, `space:<id>` or `channel:<id>` or `thread:<id>`.
+	Target string `form:"target" json:"target"`
+
+	// Action An action of the catalogue, for example `message.create`.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+}
+
 // GetAccessHintsParams defines parameters for GetAccessHints.
 type GetAccessHintsParams struct {
 	// Targets Things written as `instance`, `space:<id>` or `channel:<id>`, separated by commas.
 	Targets []string `form:"targets" json:"targets"`
+}
+
+// ListAccessHoldersParams defines parameters for ListAccessHolders.
+type ListAccessHoldersParams struct {
+	// Target A thing written as `instance`, `space:<id>` or `channel:<id>`.
+	Target string `form:"target" json:"target"`
+
+	// MinLevel Only those with at least this level.
+	MinLevel *Level `form:"min_level,omitempty" json:"min_level,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAgentsParams defines parameters for ListAgents.
@@ -3435,6 +3649,9 @@ type ListUserSessionsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// PreviewAccessJSONRequestBody defines body for PreviewAccess for application/json ContentType.
+type PreviewAccessJSONRequestBody = PreviewAccessRequest
+
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest
 
@@ -3548,9 +3765,18 @@ type DisableUserJSONRequestBody = DisableUserRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ExplainAccess Explain what a member may do on a target
+	// (GET /access/explain)
+	ExplainAccess(w http.ResponseWriter, r *http.Request, params ExplainAccessParams)
 	// GetAccessHints Tell the caller's own rights on some targets
 	// (GET /access/hints)
 	GetAccessHints(w http.ResponseWriter, r *http.Request, params GetAccessHintsParams)
+	// ListAccessHolders List who has access to a target and why
+	// (GET /access/holders)
+	ListAccessHolders(w http.ResponseWriter, r *http.Request, params ListAccessHoldersParams)
+	// PreviewAccess Tell who would gain and lose what by a change
+	// (POST /access/preview)
+	PreviewAccess(w http.ResponseWriter, r *http.Request)
 	// ListAgents List agents
 	// (GET /agents)
 	ListAgents(w http.ResponseWriter, r *http.Request, params ListAgentsParams)
@@ -3853,6 +4079,65 @@ type ServerInterfaceWrapper struct {
 
 type MiddlewareFunc func(http.Handler) http.Handler
 
+// ExplainAccess operation middleware
+func (siw *ServerInterfaceWrapper) ExplainAccess(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ExplainAccessParams
+
+	// ------------- Required query parameter "principal_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "principal_id", r.URL.Query(), &params.PrincipalID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "principal_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "principal_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "target" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "target", r.URL.Query(), &params.Target, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "target"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "target", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", r.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "action"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "action", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExplainAccess(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetAccessHints operation middleware
 func (siw *ServerInterfaceWrapper) GetAccessHints(w http.ResponseWriter, r *http.Request) {
 
@@ -3877,6 +4162,92 @@ func (siw *ServerInterfaceWrapper) GetAccessHints(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetAccessHints(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAccessHolders operation middleware
+func (siw *ServerInterfaceWrapper) ListAccessHolders(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAccessHoldersParams
+
+	// ------------- Required query parameter "target" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "target", r.URL.Query(), &params.Target, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "target"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "target", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "min_level" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "min_level", r.URL.Query(), &params.MinLevel, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "min_level"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "min_level", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAccessHolders(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PreviewAccess operation middleware
+func (siw *ServerInterfaceWrapper) PreviewAccess(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PreviewAccess(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7577,7 +7948,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/access/explain", wrapper.ExplainAccess)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/access/hints", wrapper.GetAccessHints)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/access/holders", wrapper.ListAccessHolders)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/access/preview", wrapper.PreviewAccess)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents", wrapper.ListAgents)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents", wrapper.CreateAgent)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents/{agent_id}", wrapper.GetAgent)
@@ -7681,6 +8055,28 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 
 type ProblemApplicationProblemPlusJSONResponse Problem
 
+type ExplainAccessRequestObject struct {
+	Params ExplainAccessParams
+}
+
+type ExplainAccessResponseObject interface {
+	VisitExplainAccessResponse(w http.ResponseWriter) error
+}
+
+type ExplainAccess200JSONResponse AccessExplanation
+
+func (response ExplainAccess200JSONResponse) VisitExplainAccessResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetAccessHintsRequestObject struct {
 	Params GetAccessHintsParams
 }
@@ -7692,6 +8088,50 @@ type GetAccessHintsResponseObject interface {
 type GetAccessHints200JSONResponse AccessHints
 
 func (response GetAccessHints200JSONResponse) VisitGetAccessHintsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAccessHoldersRequestObject struct {
+	Params ListAccessHoldersParams
+}
+
+type ListAccessHoldersResponseObject interface {
+	VisitListAccessHoldersResponse(w http.ResponseWriter) error
+}
+
+type ListAccessHolders200JSONResponse AccessHolderList
+
+func (response ListAccessHolders200JSONResponse) VisitListAccessHoldersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewAccessRequestObject struct {
+	Body *PreviewAccessJSONRequestBody
+}
+
+type PreviewAccessResponseObject interface {
+	VisitPreviewAccessResponse(w http.ResponseWriter) error
+}
+
+type PreviewAccess200JSONResponse AccessPreview
+
+func (response PreviewAccess200JSONResponse) VisitPreviewAccessResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -10177,9 +10617,18 @@ func (response RevokeUserSessions200JSONResponse) VisitRevokeUserSessionsRespons
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// ExplainAccess Explain what a member may do on a target
+	// (GET /access/explain)
+	ExplainAccess(ctx context.Context, request ExplainAccessRequestObject) (ExplainAccessResponseObject, error)
 	// GetAccessHints Tell the caller's own rights on some targets
 	// (GET /access/hints)
 	GetAccessHints(ctx context.Context, request GetAccessHintsRequestObject) (GetAccessHintsResponseObject, error)
+	// ListAccessHolders List who has access to a target and why
+	// (GET /access/holders)
+	ListAccessHolders(ctx context.Context, request ListAccessHoldersRequestObject) (ListAccessHoldersResponseObject, error)
+	// PreviewAccess Tell who would gain and lose what by a change
+	// (POST /access/preview)
+	PreviewAccess(ctx context.Context, request PreviewAccessRequestObject) (PreviewAccessResponseObject, error)
 	// ListAgents List agents
 	// (GET /agents)
 	ListAgents(ctx context.Context, request ListAgentsRequestObject) (ListAgentsResponseObject, error)
@@ -10512,6 +10961,36 @@ type strictHandler struct {
 	options     StrictHTTPServerOptions
 }
 
+// ExplainAccess operation middleware
+func (sh *strictHandler) ExplainAccess(w http.ResponseWriter, r *http.Request, params ExplainAccessParams) {
+	if err := checkParams(r, "explainAccess"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ExplainAccessRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ExplainAccess(ctx, request.(ExplainAccessRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExplainAccess")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ExplainAccessResponseObject); ok {
+		if err := validResponse.VisitExplainAccessResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetAccessHints operation middleware
 func (sh *strictHandler) GetAccessHints(w http.ResponseWriter, r *http.Request, params GetAccessHintsParams) {
 	if err := checkParams(r, "getAccessHints"); err != nil {
@@ -10535,6 +11014,71 @@ func (sh *strictHandler) GetAccessHints(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetAccessHintsResponseObject); ok {
 		if err := validResponse.VisitGetAccessHintsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAccessHolders operation middleware
+func (sh *strictHandler) ListAccessHolders(w http.ResponseWriter, r *http.Request, params ListAccessHoldersParams) {
+	if err := checkParams(r, "listAccessHolders"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListAccessHoldersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAccessHolders(ctx, request.(ListAccessHoldersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAccessHolders")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAccessHoldersResponseObject); ok {
+		if err := validResponse.VisitListAccessHoldersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PreviewAccess operation middleware
+func (sh *strictHandler) PreviewAccess(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "previewAccess"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request PreviewAccessRequestObject
+
+	var body PreviewAccessJSONRequestBody
+	if err := decodeBody(r, "previewAccess", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewAccess(ctx, request.(PreviewAccessRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewAccess")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PreviewAccessResponseObject); ok {
+		if err := validResponse.VisitPreviewAccessResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

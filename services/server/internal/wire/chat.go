@@ -26,7 +26,7 @@ type chatModule struct {
 func (p *process) buildChat(context.Context) error {
 	spaces, channels, threads := chatpg.NewSpaces(p.db), chatpg.NewChannels(p.db), chatpg.NewThreads(p.db)
 	rights := chatapp.NewRightsSource(spaces, channels, threads)
-	p.authz.service.SetSources(authzapp.Sources{Places: rights})
+	p.authz.service.SetSources(authzapp.Sources{Places: rights, PlaceNames: rights})
 	deps := chatapp.Deps{
 		Config: p.config.Modules.Chat, Units: p.units, Authorizer: p.authz.service, Log: p.sync.appender, Directory: p.identity.service,
 		Grants: p.authz.service, Affected: p.authz.service, Spaces: spaces, Channels: channels, Threads: threads,

@@ -5,6 +5,26 @@
  */
 
 export interface paths {
+    "/access/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain what a member may do on a target
+         * @description Everybody may ask about herself on what she can see. About others those with `manage` on the target may ask, about the instance owners. With `action` the answer says whether that action is allowed, what would be enough and whom to ask.
+         */
+        get: operations["explainAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/hints": {
         parameters: {
             query?: never;
@@ -19,6 +39,46 @@ export interface paths {
         get: operations["getAccessHints"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/holders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who has access to a target and why
+         * @description For those with `manage` on the target; for the instance owners.
+         */
+        get: operations["listAccessHolders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell who would gain and lose what by a change
+         * @description The change is evaluated on a snapshot and not done. It takes the right that the change itself would take, but no step-up. A space is listed when rights on it differ, a channel where its rights are not simply those of its space.
+         */
+        post: operations["previewAccess"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1588,6 +1648,29 @@ export interface components {
         AccessExpiringData: {
             items: components["schemas"]["ExpiringAccess"][];
         };
+        AccessExplanation: {
+            action?: string;
+            /** @description Members who could give what is missing, at most five. */
+            ask?: string[];
+            capabilities: components["schemas"]["Capability"][];
+            /** @enum {string} */
+            decision: "allow" | "deny";
+            level: components["schemas"]["Level"] | null;
+            needed?: components["schemas"]["AccessNeed"][];
+            /** Format: uuid */
+            principal_id: string;
+            /** @description Why the decision is deny. */
+            reason?: string;
+            steps: components["schemas"]["AccessStep"][];
+            /** @description The answer in English sentences. */
+            summary: string;
+            target: components["schemas"]["Target"];
+        };
+        /** @description What somebody holds on a target. */
+        AccessHeld: {
+            capabilities: components["schemas"]["Capability"][];
+            level: components["schemas"]["Level"] | null;
+        };
         AccessHint: {
             capabilities: components["schemas"]["Capability"][];
             level: components["schemas"]["Level"] | null;
@@ -1598,6 +1681,60 @@ export interface components {
             items: components["schemas"]["AccessHint"][];
             /** Format: int64 */
             permission_version: number;
+        };
+        AccessHolder: {
+            capabilities: components["schemas"]["Capability"][];
+            /**
+             * Format: date-time
+             * @description When the first of the reasons ends.
+             */
+            expires_at?: string;
+            kind: components["schemas"]["PrincipalKind"];
+            level: components["schemas"]["Level"];
+            /** Format: uuid */
+            principal_id: string;
+            /** @description Why; only reasons that count. */
+            sources: components["schemas"]["AccessStep"][];
+        };
+        /** @description A page of a list. */
+        AccessHolderList: {
+            items: components["schemas"]["AccessHolder"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
+        };
+        /** @description What would be enough; one of several. */
+        AccessNeed: {
+            capability?: components["schemas"]["Capability"];
+            level?: components["schemas"]["Level"];
+            owner?: boolean;
+        };
+        AccessPreview: {
+            /** @description Members whose rights would differ. */
+            affected: number;
+            /** @description At most 500. */
+            items: components["schemas"]["PreviewedAccess"][];
+            truncated: boolean;
+        };
+        /** @description One reason of a derivation. */
+        AccessStep: {
+            /** @description What kind of reason it is. Clients ignore those they do not know and show the text. */
+            code: string;
+            contributes: components["schemas"]["AccessHeld"];
+            /** @description Whether the reason adds to what is held. */
+            counted: boolean;
+            /** Format: date-time */
+            expires_at?: string;
+            /**
+             * Format: uuid
+             * @description The grant, where the caller may see it.
+             */
+            grant_id?: string;
+            /** Format: uuid */
+            group_id?: string;
+            not_counted_reason?: string;
+            target?: components["schemas"]["Target"];
+            /** @description The reason as an English sentence. */
+            text: string;
         };
         /** @description Everything up to this position is safe with the adapter and is not sent again. */
         Ack: {
@@ -3213,6 +3350,68 @@ export interface components {
          * @enum {string}
          */
         PresenceState: "unknown" | "online" | "degraded" | "offline";
+        PreviewAccessRequest: {
+            change: components["schemas"]["PreviewChange"];
+        };
+        /** @description Exactly one change. */
+        PreviewChange: {
+            channel_inherits?: components["schemas"]["PreviewInherits"];
+            /** @description Takes the place of the present grant of the same subject and target. */
+            grant_create?: components["schemas"]["PreviewGrant"];
+            grant_revoke?: components["schemas"]["PreviewGrantRef"];
+            group_delete?: components["schemas"]["PreviewGroupRef"];
+            member_put?: components["schemas"]["PreviewMember"];
+            member_remove?: components["schemas"]["PreviewMember"];
+            operator_set?: components["schemas"]["PreviewOperator"];
+            owner_add?: components["schemas"]["PreviewPrincipal"];
+            owner_remove?: components["schemas"]["PreviewPrincipal"];
+            user_disable?: components["schemas"]["PreviewPrincipal"];
+        };
+        PreviewedAccess: {
+            after: components["schemas"]["AccessHeld"];
+            before: components["schemas"]["AccessHeld"];
+            /** Format: uuid */
+            principal_id: string;
+            target: components["schemas"]["Target"];
+        };
+        PreviewGrant: {
+            capabilities?: components["schemas"]["Capability"][];
+            level: components["schemas"]["Level"];
+            subject: components["schemas"]["SubjectInput"];
+            target: components["schemas"]["TargetInput"];
+        };
+        PreviewGrantRef: {
+            /** Format: uuid */
+            grant_id: string;
+        };
+        PreviewGroupRef: {
+            /** Format: uuid */
+            group_id: string;
+        };
+        PreviewInherits: {
+            /** Format: uuid */
+            channel_id: string;
+            inherits: boolean;
+        };
+        PreviewMember: {
+            /** Format: uuid */
+            group_id: string;
+            /** Format: uuid */
+            principal_id: string;
+        };
+        PreviewOperator: {
+            /**
+             * Format: uuid
+             * @description Null for no operator.
+             */
+            agent_id: string | null;
+            /** Format: uuid */
+            channel_id: string;
+        };
+        PreviewPrincipal: {
+            /** Format: uuid */
+            principal_id: string;
+        };
         /**
          * @description What kind of member a principal is.
          * @enum {string}
@@ -4411,6 +4610,34 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    explainAccess: {
+        parameters: {
+            query: {
+                /** @description An action of the catalogue, for example `message.create`. */
+                action?: string;
+                /** @description The member the question is about. */
+                principal_id: string;
+                /** @description A thing written as `instance`, `space:<id>` or `channel:<id>` or `thread:<id>`. */
+                target: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessExplanation"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getAccessHints: {
         parameters: {
             query: {
@@ -4430,6 +4657,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AccessHints"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAccessHolders: {
+        parameters: {
+            query: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only those with at least this level. */
+                min_level?: components["schemas"]["Level"];
+                /** @description A thing written as `instance`, `space:<id>` or `channel:<id>`. */
+                target: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessHolderList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    previewAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewAccessRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPreview"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -138,9 +138,26 @@ func grantResource(g GrantRow) authorize.Resource {
 	return r
 }
 
-// mayGive decides whether the actor may give or take the grant, with the bounds that no
-// catalogue can express: nobody hands on more than she has.
+// mayGive decides whether the actor may give or take the grant, and asks for a fresh proof of
+// the person where it is strong.
 func (s *Service) mayGive(ctx context.Context, action authorize.Action, g domain.Grant, r authorize.Resource) error {
+	if err := s.mayHandle(ctx, action, g, r); err != nil {
+		return err
+	}
+	ownToGiveUp := action == authorize.ActionGrantRevoke && r.OwnerID == actor.From(ctx).ID
+	if !g.Strong() || ownToGiveUp {
+		return nil
+	}
+	if err := s.requireStepUp(ctx); err != nil {
+		s.recordDenial(ctx, action, r, reasonStepUpMissing)
+		return err
+	}
+	return nil
+}
+
+// mayHandle decides about a grant with the bounds that no catalogue can express: nobody hands
+// on more than she has.
+func (s *Service) mayHandle(ctx context.Context, action authorize.Action, g domain.Grant, r authorize.Resource) error {
 	if err := s.Authorize(ctx, action, r); err != nil {
 		return err
 	}
@@ -165,12 +182,6 @@ func (s *Service) mayGive(ctx context.Context, action authorize.Action, g domain
 	if reason := g.MayHandle(e.Owner, p.held(e)); reason != "" {
 		s.recordDenial(ctx, action, r, reason)
 		return denial(action, deny(errs.CodeForbidden, reason, p.held(e)))
-	}
-	if g.Strong() {
-		if err := s.requireStepUp(ctx); err != nil {
-			s.recordDenial(ctx, action, r, reasonStepUpMissing)
-			return err
-		}
 	}
 	return nil
 }
@@ -220,23 +231,11 @@ func (s *Service) replaced(ctx context.Context, g GrantRow, replaces ids.ID) (*G
 
 // affectSubject notes whose rights a grant of the subject changes.
 func (s *Service) affectSubject(ctx context.Context, kind string, subject ids.ID) error {
-	if kind == SubjectPrincipal {
-		return s.Affect(ctx, subject)
-	}
-	group, err := s.store.Group(ctx, subject)
+	holders, err := s.holdersOf(ctx, kind, subject)
 	if err != nil {
-		return fmt.Errorf("read the group: %w", err)
+		return err
 	}
-	var members []ids.ID
-	if group.Kind == groupEveryone {
-		members, err = s.everyone(ctx)
-	} else {
-		members, err = s.store.GroupMembers(ctx, subject)
-	}
-	if err != nil {
-		return fmt.Errorf("list the members of the group: %w", err)
-	}
-	return s.Affect(ctx, members...)
+	return s.Affect(ctx, holders...)
 }
 
 // put writes a grant, with its audit row and its event.

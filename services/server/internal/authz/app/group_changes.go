@@ -172,7 +172,8 @@ func (s *Service) UpdateGroup(ctx context.Context, id ids.ID, in GroupChange) (G
 		}
 		after, changed := in.apply(before)
 		if out = after; len(changed) == 0 {
-			return nil
+			// Every change of rights has an event, so that memory learns of its version.
+			return s.tellGroup(ctx, groupChangedPayload{Change: "updated", Group: groupPayloadOf(after)})
 		}
 		if err := s.checkGroup(after); err != nil {
 			return err

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
@@ -51,6 +52,22 @@ type HeldRows struct {
 	Everyone []domain.Counted
 	// Groups are the memberships that have rows, by principal.
 	Groups map[ids.ID][]domain.Membership
+}
+
+// SourceRows are the grants that have come to principals, with the way they came.
+type SourceRows struct {
+	ByPrincipal map[ids.ID][]domain.Source
+	// Everyone are the grants of the group of all members.
+	Everyone []domain.Source
+}
+
+// Of gives what has come to a principal.
+func (r SourceRows) Of(p domain.Principal) []domain.Source {
+	out := slices.Clone(r.ByPrincipal[p.ID])
+	if p.InEveryone() {
+		out = append(out, r.Everyone...)
+	}
+	return out
 }
 
 // GrantRow is a grant as stored.
@@ -114,6 +131,11 @@ var (
 type Store interface {
 	// Held reads what has come to the principals, in one statement.
 	Held(ctx context.Context, principals []ids.ID) (HeldRows, error)
+	// Sources reads the same with the way the grants came; with targets, which then name the
+	// instance too, only those on them.
+	Sources(ctx context.Context, principals []ids.ID, targets []domain.Target) (SourceRows, error)
+	// GroupSources reads what a group gives to a member.
+	GroupSources(ctx context.Context, group ids.ID, now time.Time) ([]domain.Source, error)
 	// Subjects lists the principals with a grant on one of the targets, groups resolved;
 	// everyone is set when the group of all members has one.
 	Subjects(ctx context.Context, targets []domain.Target) (principals []ids.ID, everyone bool, err error)

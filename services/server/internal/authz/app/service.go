@@ -37,6 +37,10 @@ type Sources struct {
 	Places      authz.StructureSource
 	Agents      authz.AgentPolicySource
 	Handles     authz.HandleSource
+	// PrincipalNames and PlaceNames are for explanations alone; without them these speak of
+	// "a member" and "this channel".
+	PrincipalNames authz.PrincipalNames
+	PlaceNames     authz.PlaceNames
 }
 
 // Service is the module's one object: it decides, delivers, and changes grants.
@@ -60,6 +64,9 @@ type Service struct {
 	places      authz.StructureSource
 	agents      authz.AgentPolicySource
 	handles     authz.HandleSource
+
+	principalNames authz.PrincipalNames
+	placeNames     authz.PlaceNames
 }
 
 var (
@@ -80,6 +87,7 @@ func New(cfg Config, d Deps) *Service {
 		cfg: cfg, store: d.Store, units: d.Units, clock: d.Clock, counters: d.Counters, versions: d.Versions,
 		barrier: d.Barrier, events: d.Events, audit: d.Audit, log: d.Log, cache: newCache(cfg.CacheMaxPrincipals),
 		spec: authorize.SpecOf, principals: none, credentials: none, places: none, agents: none, handles: none,
+		principalNames: none, placeNames: none,
 	}
 }
 
@@ -97,6 +105,12 @@ func (s *Service) SetSources(src Sources) {
 	}
 	if src.Agents != nil {
 		s.agents = src.Agents
+	}
+	if src.PrincipalNames != nil {
+		s.principalNames = src.PrincipalNames
+	}
+	if src.PlaceNames != nil {
+		s.placeNames = src.PlaceNames
 	}
 	if src.Handles != nil {
 		s.handles = src.Handles

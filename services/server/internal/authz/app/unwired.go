@@ -59,3 +59,9 @@ func (unwired) CheckHandle(string) string { return "reserved" }
 
 // ClaimHandle implements authz.HandleSource.
 func (unwired) ClaimHandle(context.Context, string) (bool, error) { return true, nil }
+
+// PrincipalNames implements authz.PrincipalNames.
+func (unwired) PrincipalNames(context.Context, []ids.ID) (map[ids.ID]string, error) { return nil, nil }
+
+// PlaceName implements authz.PlaceNames.
+func (unwired) PlaceName(context.Context, authz.Target) (string, error) { return "", nil }

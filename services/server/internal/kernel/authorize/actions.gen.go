@@ -16,6 +16,10 @@ const (
 	ActionInstanceSettingsUpdate Action = "instance.settings.update"
 	// ActionSigningKeyTransition: move a signing key to its next state.
 	ActionSigningKeyTransition Action = "signing_key.transition"
+	// ActionAccessExplain: tell who has access to a target and why.
+	ActionAccessExplain Action = "access.explain"
+	// ActionAccessPreview: tell who would gain and lose what by a change.
+	ActionAccessPreview Action = "access.preview"
 	// ActionAccessHintsRead: read the own rights on some targets.
 	ActionAccessHintsRead Action = "access.hints.read"
 	// ActionAuditRead: read and export the audit log.
@@ -223,6 +227,24 @@ var Catalogue = []Spec{
 		RateLimit: "", Scope: "",
 		Details: []string{"purpose", "kid", "from", "to", "reason"},
 		Rules:   []string{"IN-8"},
+	},
+	{
+		ID: ActionAccessExplain, Module: "authz", Summary: "Tell who has access to a target and why",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceTarget, Self: true, Level: "manage", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read_heavy", Scope: "authz.read",
+		Rules: []string{"AC-28", "AC-29", "AC-30"},
+	},
+	{
+		ID: ActionAccessPreview, Module: "authz", Summary: "Tell who would gain and lose what by a change",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read_heavy", Scope: "authz.admin",
+		Rules: []string{"AC-31"},
 	},
 	{
 		ID: ActionAccessHintsRead, Module: "authz", Summary: "Read the own rights on some targets",

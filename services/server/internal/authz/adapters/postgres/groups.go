@@ -5,6 +5,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/authz/adapters/postgres/sqlcgen"
@@ -95,18 +96,26 @@ func (s *Store) GroupCounts(ctx context.Context, group ids.ID, now time.Time) (a
 
 // GroupIsStrong implements app.Store.
 func (s *Store) GroupIsStrong(ctx context.Context, group ids.ID, now time.Time) (bool, error) {
+	list, err := s.GroupSources(ctx, group, now)
+	return slices.ContainsFunc(list, func(c domain.Source) bool {
+		return domain.Grant{Target: c.Target, Level: c.Level, Caps: c.Caps}.Strong()
+	}), err
+}
+
+// GroupSources implements app.Store.
+func (s *Store) GroupSources(ctx context.Context, group ids.ID, now time.Time) ([]domain.Source, error) {
 	rows, err := s.queries(ctx).GroupGrants(ctx, &group, now)
 	if err != nil {
-		return false, fmt.Errorf("read what a group holds: %w", err)
+		return nil, fmt.Errorf("read what a group holds: %w", err)
 	}
-	for _, r := range rows {
-		g := domain.Grant{Target: domain.Target{Kind: domain.TargetKind(r.TargetKind)}, Caps: domain.ParseCaps(r.Capabilities)}
-		g.Level, _ = domain.ParseLevel(r.Level)
-		if g.Strong() {
-			return true, nil
-		}
+	out := make([]domain.Source, len(rows))
+	for i, r := range rows {
+		out[i] = domain.Source{GrantID: r.ID, GroupID: group, GrantUntil: timeOf(r.ExpiresAt)}
+		out[i].Target = domain.Target{Kind: domain.TargetKind(r.TargetKind), ID: ids.Deref(r.TargetID)}
+		out[i].Level, _ = domain.ParseLevel(r.Level)
+		out[i].Caps, out[i].ExpiresAt = domain.ParseCaps(r.Capabilities), timeOf(r.ExpiresAt)
 	}
-	return false, nil
+	return out, nil
 }
 
 // Groups implements app.Store.

@@ -60,6 +60,40 @@ func (s *Store) Held(ctx context.Context, principals []ids.ID) (app.HeldRows, er
 	return out, nil
 }
 
+// Sources implements app.Store.
+func (s *Store) Sources(ctx context.Context, principals []ids.ID, targets []domain.Target) (app.SourceRows, error) {
+	list, _ := split(targets)
+	rows, err := s.queries(ctx).SourcesRead(ctx, principals, targets == nil, list)
+	if err != nil {
+		return app.SourceRows{}, fmt.Errorf("read how grants came to principals: %w", err)
+	}
+	out := app.SourceRows{ByPrincipal: make(map[ids.ID][]domain.Source, len(principals))}
+	for _, r := range rows {
+		src := domain.Source{
+			GrantID: r.GrantID, GroupID: ids.Deref(r.GroupID), Everyone: r.Everyone,
+			GrantUntil: timeOf(r.GrantUntil), MemberUntil: timeOf(r.MemberUntil),
+		}
+		src.Target = domain.Target{Kind: domain.TargetKind(r.TargetKind), ID: ids.Deref(r.TargetID)}
+		src.Level, _ = domain.ParseLevel(r.Level)
+		src.Caps, src.ExpiresAt = domain.ParseCaps(r.Capabilities), earlier(src.GrantUntil, src.MemberUntil)
+		if r.Everyone {
+			out.Everyone = append(out.Everyone, src)
+		} else {
+			p := ids.Deref(r.PrincipalID)
+			out.ByPrincipal[p] = append(out.ByPrincipal[p], src)
+		}
+	}
+	return out, nil
+}
+
+// earlier is the end that comes first; zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // Subjects implements app.Store.
 func (s *Store) Subjects(ctx context.Context, targets []domain.Target) ([]ids.ID, bool, error) {
 	list, instance := split(targets)

@@ -46,7 +46,7 @@ SELECT (SELECT count(*)
 
 -- GroupGrants gives what the grants of a group are worth. Served by grants_group.
 -- name: GroupGrants :many
-SELECT target_kind, level, capabilities::text[] AS capabilities
+SELECT id, target_kind, target_id, level, capabilities::text[] AS capabilities, expires_at
 FROM grants
 WHERE group_id = $1
   AND (expires_at IS NULL OR expires_at > sqlc.arg(now)::timestamptz);

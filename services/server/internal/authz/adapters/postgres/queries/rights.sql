@@ -57,3 +57,28 @@ SELECT EXISTS (
 SELECT principal_id::uuid AS principal_id FROM grants WHERE principal_id IS NOT NULL
 UNION
 SELECT principal_id FROM group_memberships;
+
+-- SourcesRead gives the grants that have come to principals and the way they came: direct,
+-- through a membership, and those of the group of all members with no principal. With targets
+-- only those on them. Served like HeldRead.
+-- name: SourcesRead :many
+SELECT r.principal_id, r.everyone::boolean AS everyone, r.grant_id::uuid AS grant_id, r.group_id, r.target_kind,
+       r.target_id, r.level, r.capabilities::text[] AS capabilities, r.grant_until, r.member_until
+FROM (
+    SELECT g.principal_id, false AS everyone, g.id AS grant_id, NULL::uuid AS group_id, g.target_kind, g.target_id,
+           g.level, g.capabilities, g.expires_at AS grant_until, NULL::timestamptz AS member_until
+    FROM grants g
+    WHERE g.principal_id = ANY (sqlc.arg(principals)::uuid[])
+    UNION ALL
+    SELECT m.principal_id, false, g.id, g.group_id, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at,
+           m.expires_at
+    FROM group_memberships m
+    JOIN grants g ON g.group_id = m.group_id
+    WHERE m.principal_id = ANY (sqlc.arg(principals)::uuid[])
+    UNION ALL
+    SELECT NULL::uuid, true, g.id, g.group_id, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at, NULL
+    FROM groups e
+    JOIN grants g ON g.group_id = e.id
+    WHERE e.kind = 'everyone'
+) r
+WHERE sqlc.arg(everywhere)::boolean OR r.target_kind = 'instance' OR r.target_id = ANY (sqlc.arg(targets)::uuid[]);

@@ -135,16 +135,19 @@ func (q *Queries) GroupGetEveryone(ctx context.Context) (GroupGetEveryoneRow, er
 }
 
 const groupGrants = `-- name: GroupGrants :many
-SELECT target_kind, level, capabilities::text[] AS capabilities
+SELECT id, target_kind, target_id, level, capabilities::text[] AS capabilities, expires_at
 FROM grants
 WHERE group_id = $1
   AND (expires_at IS NULL OR expires_at > $2::timestamptz)
 `
 
 type GroupGrantsRow struct {
+	ID           ids.ID
 	TargetKind   string
+	TargetID     *ids.ID
 	Level        string
 	Capabilities []string
+	ExpiresAt    *time.Time
 }
 
 // GroupGrants gives what the grants of a group are worth. Served by grants_group.
@@ -157,7 +160,14 @@ func (q *Queries) GroupGrants(ctx context.Context, groupID *ids.ID, now time.Tim
 	items := []GroupGrantsRow{}
 	for rows.Next() {
 		var i GroupGrantsRow
-		if err := rows.Scan(&i.TargetKind, &i.Level, &i.Capabilities); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.TargetKind,
+			&i.TargetID,
+			&i.Level,
+			&i.Capabilities,
+			&i.ExpiresAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -107,6 +107,76 @@ func (q *Queries) HeldRead(ctx context.Context, principals []ids.ID) ([]HeldRead
 	return items, nil
 }
 
+const sourcesRead = `-- name: SourcesRead :many
+SELECT r.principal_id, r.everyone::boolean AS everyone, r.grant_id::uuid AS grant_id, r.group_id, r.target_kind,
+       r.target_id, r.level, r.capabilities::text[] AS capabilities, r.grant_until, r.member_until
+FROM (
+    SELECT g.principal_id, false AS everyone, g.id AS grant_id, NULL::uuid AS group_id, g.target_kind, g.target_id,
+           g.level, g.capabilities, g.expires_at AS grant_until, NULL::timestamptz AS member_until
+    FROM grants g
+    WHERE g.principal_id = ANY ($1::uuid[])
+    UNION ALL
+    SELECT m.principal_id, false, g.id, g.group_id, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at,
+           m.expires_at
+    FROM group_memberships m
+    JOIN grants g ON g.group_id = m.group_id
+    WHERE m.principal_id = ANY ($1::uuid[])
+    UNION ALL
+    SELECT NULL::uuid, true, g.id, g.group_id, g.target_kind, g.target_id, g.level, g.capabilities, g.expires_at, NULL
+    FROM groups e
+    JOIN grants g ON g.group_id = e.id
+    WHERE e.kind = 'everyone'
+) r
+WHERE $2::boolean OR r.target_kind = 'instance' OR r.target_id = ANY ($3::uuid[])
+`
+
+type SourcesReadRow struct {
+	PrincipalID  *ids.ID
+	Everyone     bool
+	GrantID      ids.ID
+	GroupID      *ids.ID
+	TargetKind   string
+	TargetID     *ids.ID
+	Level        string
+	Capabilities []string
+	GrantUntil   *time.Time
+	MemberUntil  *time.Time
+}
+
+// SourcesRead gives the grants that have come to principals and the way they came: direct,
+// through a membership, and those of the group of all members with no principal. With targets
+// only those on them. Served like HeldRead.
+func (q *Queries) SourcesRead(ctx context.Context, principals []ids.ID, everywhere bool, targets []ids.ID) ([]SourcesReadRow, error) {
+	rows, err := q.db.Query(ctx, sourcesRead, principals, everywhere, targets)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SourcesReadRow{}
+	for rows.Next() {
+		var i SourcesReadRow
+		if err := rows.Scan(
+			&i.PrincipalID,
+			&i.Everyone,
+			&i.GrantID,
+			&i.GroupID,
+			&i.TargetKind,
+			&i.TargetID,
+			&i.Level,
+			&i.Capabilities,
+			&i.GrantUntil,
+			&i.MemberUntil,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const subjectsAll = `-- name: SubjectsAll :many
 SELECT principal_id::uuid AS principal_id FROM grants WHERE principal_id IS NOT NULL
 UNION
