@@ -6,5 +6,6 @@ import { after } from "node:test";
 import { server } from "./server.mjs";
 import "./thread.mjs";
 import "./owner.mjs";
+import "./passkey.mjs";
 
 after(async () => (await server()).stop());

@@ -66,6 +66,14 @@ describe("a request", () => {
     expect(seen.map((each) => each.authorization)).toEqual(["DPoP old", "DPoP new"]);
   });
 
+  it("is not repeated when the proof of a person was wrong: that would count as a second attempt", async () => {
+    const refused = () =>
+      new Response(JSON.stringify({ code: "unauthenticated", reason: "login_failed", status: 401 }), { status: 401 });
+    const { http, seen } = setup([refused]);
+    await expect(http.send(post(), "session")).rejects.toMatchObject({ problem: { reason: "login_failed" } });
+    expect(seen).toHaveLength(1);
+  });
+
   it("is not repeated for ever", async () => {
     const { http, seen } = setup([problem(401, "token_expired"), problem(401, "token_expired")]);
     await expect(http.send(post(), "session")).rejects.toThrow(ApiError);

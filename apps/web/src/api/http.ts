@@ -66,7 +66,7 @@ export class Http {
       if (problem.code === "step_up_required" && !stepUpTried) {
         stepUpTried = true;
         if (await this.#deps.stepUp()) continue;
-      } else if (token !== undefined && problem.status === 401 && !refreshTried) {
+      } else if (token !== undefined && problem.status === 401 && problem.reason !== "login_failed" && !refreshTried) {
         refreshTried = true;
         await this.#deps.sessions().refresh(token);
         continue;

@@ -169,8 +169,8 @@ function codeOfAddress(): string | undefined {
 const linkCode = codeOfAddress();
 
 function StepUp({ environment }: { readonly environment: Environment }) {
-  const { stepUps, proveStepUp } = environment;
+  const { stepUps, stepUp } = environment;
   const asking = useSyncExternalStore(stepUps.subscribe, stepUps.isAsking);
   if (!asking) return null;
-  return <StepUpDialog prove={proveStepUp} onDone={(proved) => stepUps.settle(proved)} />;
+  return <StepUpDialog proofs={stepUp} onDone={(proved) => stepUps.settle(proved)} />;
 }

@@ -7,6 +7,7 @@ import { Http } from "../api/http";
 import { ApiError } from "../api/problem";
 import type { Discovery } from "../api/types";
 import { type Login, loginWith } from "../auth/login";
+import { browserPasskeys } from "../auth/passkeys";
 import { type RefreshOutcome, SessionManager, type SignedOutReason } from "../auth/session";
 import { openVault, type StoredSession } from "../auth/vault";
 import type { Client } from "../client/Client";
@@ -28,11 +29,24 @@ export interface Environment {
   readonly sessions: SessionManager;
   readonly login: Login;
   readonly stepUps: StepUpQueue;
-  /** Proves the password for an action that asked for it. */
-  readonly proveStepUp: (password: string) => Promise<void>;
+  /** The ways in which the person can confirm that it is her. */
+  readonly stepUp: StepUpProofs;
   /** What the instance says about itself; the last known answer when it cannot be reached. */
   readonly discover: () => Promise<Discovery>;
   readonly open: (session: StoredSession, discovery: Discovery) => Promise<OpenClient>;
+}
+
+/** Fresh proofs of the person for actions that ask for one. */
+export interface StepUpProofs {
+  /** Which of them she can give here and now. */
+  readonly methods: () => Promise<StepUpMethods>;
+  readonly password: (password: string) => Promise<void>;
+  readonly passkey: () => Promise<void>;
+}
+
+export interface StepUpMethods {
+  readonly password: boolean;
+  readonly passkey: boolean;
 }
 
 /** A running client and the way to end it after the session ended elsewhere. */
@@ -45,6 +59,7 @@ export interface OpenClient {
 export async function createEnvironment(announcer: Announcer): Promise<Environment> {
   const vault = await openVault();
   const stepUps = new StepUpQueue();
+  const passkeys = browserPasskeys();
   const sessions: SessionManager = new SessionManager({
     vault,
     now: () => Date.now(),
@@ -90,6 +105,13 @@ export async function createEnvironment(announcer: Announcer): Promise<Environme
       http.setPublicOrigin(new URL(discovery.api_base).origin);
       return discovery;
     }
+  }
+
+  async function completeStepUp(flowId: string, proof: object): Promise<void> {
+    const proved = body(
+      await api.POST("/auth/step-up/{flow_id}/complete", { params: { path: { flow_id: flowId } }, body: proof }),
+    );
+    await sessions.adoptStepUp(proved.access_token, proved.expires_in_ms);
   }
 
   async function openClient(session: StoredSession, discovery: Discovery): Promise<OpenClient> {
@@ -149,17 +171,21 @@ export async function createEnvironment(announcer: Announcer): Promise<Environme
 
   return {
     sessions,
-    login: loginWith(keyed, vault, __BUILD__),
+    login: loginWith(keyed, vault, passkeys, __BUILD__),
     stepUps,
-    proveStepUp: async (password) => {
-      const flow = body(await api.POST("/auth/step-up", { body: { method: "password" } }));
-      const proof = body(
-        await api.POST("/auth/step-up/{flow_id}/complete", {
-          params: { path: { flow_id: flow.flow_id } },
-          body: { password },
-        }),
-      );
-      await sessions.adoptStepUp(proof.access_token, proof.expires_in_ms);
+    stepUp: {
+      methods: async () => {
+        const { login } = body(await api.GET("/me"));
+        return { password: login?.password === true, passkey: passkeys.available && (login?.passkeys ?? 0) > 0 };
+      },
+      password: async (password) => {
+        const flow = body(await api.POST("/auth/step-up", { body: { method: "password" } }));
+        await completeStepUp(flow.flow_id, { password });
+      },
+      passkey: async () => {
+        const flow = body(await api.POST("/auth/step-up", { body: { method: "passkey" } }));
+        await completeStepUp(flow.flow_id, { passkey: await passkeys.use(flow.passkey_options ?? {}) });
+      },
     },
     discover,
     open: openClient,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways in: password, and a one-time code that sets the first password.
+// The ways in: passkey, password, and a one-time code that sets the first of either.
 import { type ApiClient, body } from "../api/client";
 import { ApiError } from "../api/problem";
 import type { DevicePending, LoginFlow, LoginResult } from "../api/types";
+import type { Passkeys } from "./passkeys";
 import type { Vault } from "./vault";
 
 /** A login ends with a session or with a device that waits for approval. */
@@ -12,16 +13,25 @@ export type LoginOutcome = LoginResult | DevicePending;
 /** Drives logins with the device key. */
 export interface Login {
   password(login: string, password: string): Promise<LoginOutcome>;
+  /** Lets the person choose a passkey; absent where the browser has none. */
+  readonly passkey?: (() => Promise<LoginOutcome>) | undefined;
   /** Opens a code and tells for whom it is. */
   beginCode(code: string): Promise<LoginFlow>;
   /** Sets the password of the person of an opened code. */
   completeCode(flowId: string, password: string): Promise<LoginOutcome>;
+  /** Makes the first passkey of the person of an opened code; absent where the browser cannot. */
+  readonly completeCodeByPasskey?: ((flow: LoginFlow) => Promise<LoginOutcome>) | undefined;
   /** Asks whether a waiting device was approved. */
   poll(flowId: string): Promise<LoginOutcome>;
 }
 
 /** Login over the client that proves the device key alone. */
-export function loginWith(client: ApiClient, vault: Pick<Vault, "replaceDeviceKey">, version: string): Login {
+export function loginWith(
+  client: ApiClient,
+  vault: Pick<Vault, "replaceDeviceKey">,
+  passkeys: Passkeys,
+  version: string,
+): Login {
   const device = {
     name: deviceName(navigator.userAgent),
     platform: "web",
@@ -48,7 +58,20 @@ export function loginWith(client: ApiClient, vault: Pick<Vault, "replaceDeviceKe
     return body(result);
   }
 
+  /** Whose key the passkey belongs to is known only afterwards: a foreign device key costs a second choice. */
+  async function byPasskey(): Promise<LoginOutcome> {
+    const flow = body(await client.POST("/auth/login", { body: { driver: "passkey", device } }));
+    return complete(flow.flow_id, { passkey: await passkeys.use(flow.passkey_options ?? {}) });
+  }
+
+  async function codeByPasskey(flow: LoginFlow): Promise<LoginOutcome> {
+    const passkey = await passkeys.create(flow.passkey_options ?? {});
+    return complete(flow.flow_id, { credential: { kind: "passkey", passkey } });
+  }
+
   return {
+    passkey: passkeys.available ? () => withOwnKey(byPasskey) : undefined,
+    completeCodeByPasskey: passkeys.available ? codeByPasskey : undefined,
     password: (login, password) =>
       withOwnKey(async () => {
         const flow = body(await client.POST("/auth/login", { body: { driver: "local", device } }));

@@ -17,14 +17,17 @@ const reasons: Readonly<Record<string, string>> = {
   participant_disabled: "The other person's account is disabled.",
   target_archived: "This place is archived.",
   token_limit: "This agent has too many tokens.",
-  no_step_up_method: "Set a password first; this action needs a fresh proof.",
+  no_step_up_method: "Set a password or add a passkey first; this action needs a fresh proof.",
+  passkey_limit: "You have as many passkeys as an account can have. Remove one first.",
+  passkey_in_use: "This passkey is known already. Make a new one.",
+  no_login_left: "Nobody could sign in to this account any more. Add another way first.",
 };
 
 const codes: Readonly<Record<string, string>> = {
   validation_failed: "Something in the form is not right.",
   malformed_request: "The request could not be read. Reload the page and try again.",
   unauthenticated: "You are signed out.",
-  step_up_required: "This needs your password once more.",
+  step_up_required: "This needs a fresh proof that it is you.",
   forbidden: "You may not do this.",
   scope_missing: "You may not do this.",
   channel_read_only: "This channel is read-only.",
@@ -51,6 +54,7 @@ const codes: Readonly<Record<string, string>> = {
   required: "This is needed.",
   too_many_mentions: "This names too many people at once.",
   invalid: "This is not right.",
+  refused: "This passkey cannot be used here. Try again, or take another device.",
 };
 
 /** Sentence for a code and its reason; unknown ones are shown with the code, so that it can be asked for. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "react";
 import { ApiError, type FieldFault, NetworkError } from "../api/problem";
+import { PasskeyError, type PasskeyTrouble } from "../auth/passkeys";
 import { SignedOutError } from "../auth/session";
 import { problemText } from "./problemText";
 
@@ -50,10 +51,17 @@ export function useSubmit(): Submit {
   };
 }
 
+const passkeyTroubles: Readonly<Record<PasskeyTrouble, string>> = {
+  dismissed: "No passkey was used. Try again, or choose another way.",
+  known: "This device already has a passkey of yours.",
+  unusable: "This browser cannot use passkeys here.",
+};
+
 /** Any failure in words. */
 export function wordsFor(cause: unknown): string {
   if (cause instanceof ApiError) return problemText(cause.problem.code, cause.problem.reason);
   if (cause instanceof NetworkError) return "The server cannot be reached. Nothing was changed; try again.";
+  if (cause instanceof PasskeyError) return passkeyTroubles[cause.trouble];
   if (cause instanceof SignedOutError) return "You are signed out.";
   throw cause;
 }

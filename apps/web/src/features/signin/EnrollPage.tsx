@@ -7,6 +7,7 @@ import { Button } from "../../ui/Button";
 import { TextField } from "../../ui/Field";
 import { Notice } from "../../ui/Notice";
 import { DoorPage } from "./DoorPage";
+import { PasskeyButton } from "./PasskeyButton";
 
 interface Props {
   readonly discovery: Discovery;
@@ -85,6 +86,10 @@ function Command() {
   );
 }
 
+function ways(passkey: boolean): string {
+  return passkey ? "a passkey of this device, or a password" : "a password";
+}
+
 interface StepProps {
   readonly discovery: Discovery;
   readonly login: Login;
@@ -94,6 +99,9 @@ interface StepProps {
 
 function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
   const submit = useSubmit();
+  const byPasskey = useSubmit();
+  const { completeCodeByPasskey: makePasskey } = login;
+  const offersPasskey = makePasskey !== undefined && flow.methods?.includes("passkey") === true;
   const [password, setPassword] = useState("");
   const [tooShort, setTooShort] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -101,10 +109,10 @@ function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
   const name = flow.principal?.display_name ?? "";
   const lead =
     flow.purpose === "recovery"
-      ? "Choose a new password. Your other devices are signed out."
+      ? `Choose how you come back: ${ways(offersPasskey)}. Your other devices are signed out.`
       : flow.purpose === "first_owner"
-        ? `You become the owner of ${discovery.name}. Choose a password to come back with.`
-        : `Welcome to ${discovery.name}. Choose a password to come back with.`;
+        ? `You become the owner of ${discovery.name}. Choose how you come back: ${ways(offersPasskey)}.`
+        : `Welcome to ${discovery.name}. Choose how you come back: ${ways(offersPasskey)}.`;
 
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
@@ -117,6 +125,9 @@ function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
 
   return (
     <DoorPage title={`Hello, ${name}`} lead={lead}>
+      {offersPasskey ? (
+        <PasskeyButton label="Make a passkey" submit={byPasskey} use={() => makePasskey(flow)} onOutcome={onOutcome} />
+      ) : null}
       <form noValidate onSubmit={onSubmit}>
         <input
           type="text"

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ApiError, NetworkError } from "../../api/problem";
 import type { Discovery } from "../../api/types";
 import type { Login, LoginOutcome } from "../../auth/login";
+import { PasskeyError } from "../../auth/passkeys";
 import { EnrollPage } from "./EnrollPage";
 import { SignInPage } from "./SignInPage";
 
@@ -14,6 +15,10 @@ const discovery = {
   name: "Hut",
   setup_complete: true,
   branding: { login_message: "" },
+  login_options: [
+    { driver: "passkey", label: "Passkey" },
+    { driver: "local", label: "Password" },
+  ],
   password_policy: { min_length: 12, max_length: 256 },
 } as Discovery;
 
@@ -68,6 +73,48 @@ describe("sign-in", () => {
   });
 });
 
+describe("a passkey", () => {
+  function show(passkey: Login["passkey"], entered: LoginOutcome[] = []) {
+    render(
+      <SignInPage
+        discovery={discovery}
+        login={login({ passkey })}
+        reason="none"
+        onOutcome={async (result) => {
+          entered.push(result);
+        }}
+        onCode={() => {}}
+      />,
+    );
+  }
+
+  it("signs in without a name", async () => {
+    const entered: LoginOutcome[] = [];
+    show(async () => outcome, entered);
+    fireEvent.click(screen.getByRole("button", { name: "Use a passkey" }));
+    await expect.poll(() => entered).toEqual([outcome]);
+  });
+
+  it("that was not chosen leaves the other ways open", async () => {
+    show(() => Promise.reject(new PasskeyError("dismissed", undefined)));
+    fireEvent.click(screen.getByRole("button", { name: "Use a passkey" }));
+    await screen.findByText("No passkey was used. Try again, or choose another way.");
+    expect(screen.getByLabelText("Password")).toBeDefined();
+  });
+
+  it("that is not known is not called a wrong password", async () => {
+    const refused = new ApiError({ status: 401, code: "unauthenticated", reason: "login_failed", errors: [] });
+    show(() => Promise.reject(refused));
+    fireEvent.click(screen.getByRole("button", { name: "Use a passkey" }));
+    await screen.findByText("This passkey is not known here. Use another one, or your password.");
+  });
+
+  it("is not offered where the browser has none", () => {
+    show(undefined);
+    expect(screen.queryByRole("button", { name: "Use a passkey" })).toBeNull();
+  });
+});
+
 describe("a code", () => {
   it("of a link is opened at once, and sets a password that is long enough", async () => {
     const entered: LoginOutcome[] = [];
@@ -94,6 +141,29 @@ describe("a code", () => {
     expect(entered).toEqual([]);
     fireEvent.change(screen.getByLabelText("Password"), { target: { value: "a long enough phrase" } });
     fireEvent.click(screen.getByRole("button", { name: "Take the keys" }));
+    await expect.poll(() => entered).toEqual([outcome]);
+  });
+
+  it("can begin with a passkey", async () => {
+    const entered: LoginOutcome[] = [];
+    const flow = {
+      flow_id: "f",
+      expires_at: "",
+      purpose: "invite" as const,
+      methods: ["passkey", "password"],
+      principal: { id: "p", handle: "ana", display_name: "Ana" },
+    };
+    render(
+      <EnrollPage
+        discovery={discovery}
+        login={login({ beginCode: async () => flow, completeCodeByPasskey: async () => outcome })}
+        code="ABC"
+        onOutcome={async (result) => {
+          entered.push(result);
+        }}
+      />,
+    );
+    fireEvent.click(await screen.findByRole("button", { name: "Make a passkey" }));
     await expect.poll(() => entered).toEqual([outcome]);
   });
 

@@ -8,6 +8,7 @@ import { Button } from "../../ui/Button";
 import { TextField } from "../../ui/Field";
 import { Notice } from "../../ui/Notice";
 import { DoorPage } from "./DoorPage";
+import { PasskeyButton } from "./PasskeyButton";
 
 interface Props {
   readonly discovery: Discovery;
@@ -24,9 +25,11 @@ const endings: Partial<Record<SignedOutReason, string>> = {
   user_disabled: "Your account was disabled. Everything stored here was deleted.",
 };
 
-/** Name and password. */
+/** Passkey, or name and password. */
 export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Props) {
   const submit = useSubmit();
+  const byPasskey = useSubmit();
+  const offersPasskey = discovery.login_options.some((option) => option.driver === "passkey");
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const passwordField = useRef<HTMLInputElement>(null);
@@ -43,6 +46,9 @@ export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Prop
   return (
     <DoorPage title={discovery.name} lead={discovery.branding.login_message || "Sign in to your team."}>
       {ending === undefined ? null : <Notice>{ending}</Notice>}
+      {login.passkey === undefined || !offersPasskey ? null : (
+        <PasskeyButton label="Use a passkey" submit={byPasskey} use={login.passkey} onOutcome={onOutcome} />
+      )}
       <form onSubmit={onSubmit}>
         <TextField
           label="Handle or e-mail"
