@@ -4,6 +4,7 @@ package bothy
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -170,6 +171,22 @@ func (c *Client) RemoveGroupMember(ctx context.Context, groupID, principalID str
 }
 
 func groupPath(id string) string { return "/groups/" + url.PathEscape(id) }
+
+// The audit log, for owners.
+
+// VerifyAudit checks the chain of the audit log and its checkpoints on the server.
+func (c *Client) VerifyAudit(ctx context.Context, in api.VerifyAuditRequest) (*api.AuditVerifyResult, error) {
+	return send[api.AuditVerifyResult](ctx, c, http.MethodPost, "/audit/verify", in)
+}
+
+// ExportAudit writes the audit log with its checkpoints, one JSON object per line, for a check that needs no server.
+// After an error a part may have been written.
+func (c *Client) ExportAudit(ctx context.Context, w io.Writer) error {
+	k := call{method: http.MethodGet, path: "/audit/export", out: w}
+	k.header("Accept", "application/x-ndjson, application/problem+json")
+	_, err := c.do(ctx, k)
+	return err
+}
 
 // Messages and what was read of them.
 

@@ -42,8 +42,9 @@ type call struct {
 	method, path string
 	query        url.Values
 	body         any
-	out          any
-	headers      http.Header
+	// out is what the answer is decoded into; an io.Writer gets it as it comes.
+	out     any
+	headers http.Header
 	// once forbids to send it again after an answer was lost.
 	once bool
 }
@@ -128,7 +129,9 @@ func (c *Client) attempt(ctx context.Context, k *call, body []byte) (status int,
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	req.Header.Set("Accept", "application/json, application/problem+json")
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json, application/problem+json")
+	}
 	req.Header.Set("User-Agent", c.agent)
 	if c.cred != nil {
 		if err := c.cred.Sign(ctx, req, c.publicURL(k.path)); err != nil {
@@ -156,6 +159,13 @@ func (c *Client) attempt(ctx context.Context, k *call, body []byte) (status int,
 func decode(res *http.Response, out any) error {
 	const limit = 32 << 20
 	if out == nil || res.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if w, ok := out.(io.Writer); ok {
+		// A part has been written, so another attempt would double it.
+		if _, err := io.Copy(w, res.Body); err != nil {
+			return &finalError{fmt.Errorf("read the answer: %w", err)}
+		}
 		return nil
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, limit))

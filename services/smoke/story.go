@@ -56,6 +56,7 @@ func (s *story) steps() []step {
 		{"a killed adapter leaves no run without an end", s.killAdapter, false},
 		{"the server restarts and everybody goes on", s.restart, false},
 		{"the agent goes on after the restart", s.mentionAgain, false},
+		{"the audit log verifies on the server and away from it", s.audit, false},
 		{"a right that is taken away ends access while connected", s.takeAway, false},
 		{"a revoked token ends the adapter", s.revoke, false},
 		{"a session that is ended closes its connection", s.endSession, false},
