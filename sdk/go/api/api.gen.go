@@ -177,6 +177,22 @@ const (
 	DeletedMarkKindModerator DeletedMarkKind = "moderator"
 )
 
+// Defines values for DeviceApproval.
+const (
+	DeviceApprovalApproval   DeviceApproval = "approval"
+	DeviceApprovalEnrollment DeviceApproval = "enrollment"
+	DeviceApprovalFirst      DeviceApproval = "first"
+	DeviceApprovalPairing    DeviceApproval = "pairing"
+	DeviceApprovalPolicy     DeviceApproval = "policy"
+)
+
+// Defines values for DevicePendingDataResolved.
+const (
+	DevicePendingDataResolvedApproved DevicePendingDataResolved = "approved"
+	DevicePendingDataResolvedDenied   DevicePendingDataResolved = "denied"
+	DevicePendingDataResolvedExpired  DevicePendingDataResolved = "expired"
+)
+
 // Defines values for DevicePendingStatus.
 const (
 	DevicePendingStatusDevicePending DevicePendingStatus = "device_pending"
@@ -1088,6 +1104,12 @@ type AgentTokenInput struct {
 	Name      string     `json:"name"`
 }
 
+// ApproveDeviceRequest defines model for ApproveDeviceRequest.
+type ApproveDeviceRequest struct {
+	// VerificationCode As the new device shows it.
+	VerificationCode string `json:"verification_code"`
+}
+
 // Archived defines model for Archived.
 type Archived struct {
 	At time.Time `json:"at"`
@@ -1621,6 +1643,41 @@ type DeletedMark struct {
 // DeletedMarkKind defines model for DeletedMarkKind.
 type DeletedMarkKind string
 
+// Device A client of a person, known by the key it never gives away.
+type Device struct {
+	ApprovedVia *DeviceApproval `json:"approved_via"`
+
+	// Client Which client a device runs.
+	Client        ClientKind `json:"client"`
+	ClientVersion string     `json:"client_version"`
+	CreatedAt     time.Time  `json:"created_at"`
+
+	// Current Whether this is the device that asks.
+	Current    bool      `json:"current"`
+	ID         string    `json:"id"`
+	LastSeenAt time.Time `json:"last_seen_at"`
+	Name       string    `json:"name"`
+
+	// Network Whether the device was last used from the caller's network.
+	Network SessionNetwork `json:"network"`
+
+	// PendingUntil When waiting for approval ends; null unless the device waits.
+	PendingUntil *time.Time `json:"pending_until"`
+
+	// Platform Platform a device runs on.
+	Platform Platform `json:"platform"`
+
+	// State Whether a device may be used.
+	State DeviceState `json:"state"`
+
+	// VerificationCode The six digits that a waiting device shows; null for all others.
+	VerificationCode *string `json:"verification_code"`
+	Version          int64   `json:"version"`
+}
+
+// DeviceApproval How a device became active. `first` is the first one of a person, `policy` one that needs no approval.
+type DeviceApproval string
+
 // DeviceInfo How a client introduces itself at login.
 type DeviceInfo struct {
 	// Client Which client a device runs.
@@ -1632,6 +1689,14 @@ type DeviceInfo struct {
 
 	// Platform Platform a device runs on.
 	Platform Platform `json:"platform"`
+}
+
+// DeviceList A page of a list.
+type DeviceList struct {
+	Items []Device `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // DevicePending The proof was right, and the device waits for approval on another device. Repeat the completion with an empty body.
@@ -1647,6 +1712,37 @@ type DevicePending struct {
 	// VerificationCode Six digits, equal on both devices.
 	VerificationCode string `json:"verification_code"`
 }
+
+// DevicePendingData A new device of a person waits for approval, or waits no longer. Sent to the person and to every owner.
+type DevicePendingData struct {
+	Device    DevicePendingDataDevice `json:"device"`
+	ExpiresAt time.Time               `json:"expires_at"`
+
+	// Principal A member as everybody sees it. Agents and apps carry the members of people as null.
+	Principal DirectoryEntry `json:"principal"`
+
+	// Resolved How waiting ended; absent while the device waits.
+	Resolved *DevicePendingDataResolved `json:"resolved,omitempty"`
+
+	// VerificationCode The six digits that the new device shows.
+	VerificationCode string `json:"verification_code"`
+}
+
+// DevicePendingDataDevice defines model for DevicePendingDataDevice.
+type DevicePendingDataDevice struct {
+	// Client Which client a device runs.
+	Client        ClientKind `json:"client"`
+	ClientVersion string     `json:"client_version"`
+	CreatedAt     time.Time  `json:"created_at"`
+	ID            string     `json:"id"`
+	Name          string     `json:"name"`
+
+	// Platform Platform a device runs on.
+	Platform Platform `json:"platform"`
+}
+
+// DevicePendingDataResolved defines model for DevicePendingDataResolved.
+type DevicePendingDataResolved string
 
 // DevicePendingStatus defines model for DevicePendingStatus.
 type DevicePendingStatus string
@@ -2963,6 +3059,11 @@ type RegisterPasskeyRequest struct {
 	Passkey PasskeyAnswer `json:"passkey"`
 }
 
+// RenameDeviceRequest defines model for RenameDeviceRequest.
+type RenameDeviceRequest struct {
+	Name string `json:"name"`
+}
+
 // RenamePasskeyRequest defines model for RenamePasskeyRequest.
 type RenamePasskeyRequest struct {
 	Name string `json:"name"`
@@ -4169,6 +4270,9 @@ type ChannelID = string
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeviceID defines model for DeviceID.
+type DeviceID = string
+
 // EventID defines model for EventID.
 type EventID = string
 
@@ -4442,6 +4546,27 @@ type CreateThreadParams struct {
 	InvocationToken *InvocationToken `json:"Invocation-Token,omitempty"`
 }
 
+// RevokeDeviceParams defines parameters for RevokeDevice.
+type RevokeDeviceParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RenameDeviceParams defines parameters for RenameDevice.
+type RenameDeviceParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ApproveDeviceParams defines parameters for ApproveDevice.
+type ApproveDeviceParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // SearchDirectoryParams defines parameters for SearchDirectory.
 type SearchDirectoryParams struct {
 	// Query Beginning of a name or handle.
@@ -4563,6 +4688,18 @@ type UpdateSelfParams struct {
 
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListDevicesParams defines parameters for ListDevices.
+type ListDevicesParams struct {
+	// State Only those with this `state`.
+	State *DeviceState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // RegisterPasskeyParams defines parameters for RegisterPasskey.
@@ -4859,6 +4996,18 @@ type UpdateUserParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListUserDevicesParams defines parameters for ListUserDevices.
+type ListUserDevicesParams struct {
+	// State Only those with this `state`.
+	State *DeviceState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // DisableUserParams defines parameters for DisableUser.
 type DisableUserParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
@@ -4945,6 +5094,12 @@ type SetChannelOperatorJSONRequestBody = SetChannelOperatorRequest
 
 // CreateThreadJSONRequestBody defines body for CreateThread for application/json ContentType.
 type CreateThreadJSONRequestBody = CreateThreadRequest
+
+// RenameDeviceJSONRequestBody defines body for RenameDevice for application/json ContentType.
+type RenameDeviceJSONRequestBody = RenameDeviceRequest
+
+// ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
+type ApproveDeviceJSONRequestBody = ApproveDeviceRequest
 
 // CreateGrantJSONRequestBody defines body for CreateGrant for application/json ContentType.
 type CreateGrantJSONRequestBody = CreateGrantRequest

@@ -188,6 +188,15 @@ const (
 	DeletedMarkKindModerator DeletedMarkKind = "moderator"
 )
 
+// Defines values for DeviceApproval.
+const (
+	DeviceApprovalApproval   DeviceApproval = "approval"
+	DeviceApprovalEnrollment DeviceApproval = "enrollment"
+	DeviceApprovalFirst      DeviceApproval = "first"
+	DeviceApprovalPairing    DeviceApproval = "pairing"
+	DeviceApprovalPolicy     DeviceApproval = "policy"
+)
+
 // Defines values for DevicePendingStatus.
 const (
 	DevicePendingStatusDevicePending DevicePendingStatus = "device_pending"
@@ -870,6 +879,12 @@ type AgentTokenInput struct {
 	Name      string         `json:"name"`
 }
 
+// ApproveDeviceRequest defines model for ApproveDeviceRequest.
+type ApproveDeviceRequest struct {
+	// VerificationCode As the new device shows it.
+	VerificationCode string `json:"verification_code"`
+}
+
 // Archived defines model for Archived.
 type Archived struct {
 	At jsontype.Time `json:"at"`
@@ -1382,6 +1397,39 @@ type DeletedMark struct {
 // DeletedMarkKind defines model for DeletedMarkKind.
 type DeletedMarkKind string
 
+// Device A client of a person, known by the key it never gives away.
+type Device struct {
+	ApprovedVia *DeviceApproval `json:"approved_via"`
+
+	// Client Which client a device runs.
+	Client        ClientKind    `json:"client"`
+	ClientVersion string        `json:"client_version"`
+	CreatedAt     jsontype.Time `json:"created_at"`
+
+	// Current Whether this is the device that asks.
+	Current    bool           `json:"current"`
+	ID         ids.ID         `json:"id"`
+	LastSeenAt jsontype.Time  `json:"last_seen_at"`
+	Name       string         `json:"name"`
+	Network    SessionNetwork `json:"network"`
+
+	// PendingUntil When waiting for approval ends; null unless the device waits.
+	PendingUntil *jsontype.Time `json:"pending_until"`
+
+	// Platform Platform a device runs on.
+	Platform Platform `json:"platform"`
+
+	// State Whether a device may be used.
+	State DeviceState `json:"state"`
+
+	// VerificationCode The six digits that a waiting device shows; null for all others.
+	VerificationCode *string `json:"verification_code"`
+	Version          int64   `json:"version"`
+}
+
+// DeviceApproval How a device became active. `first` is the first one of a person, `policy` one that needs no approval.
+type DeviceApproval string
+
 // DeviceInfo How a client introduces itself at login.
 type DeviceInfo struct {
 	// Client Which client a device runs.
@@ -1393,6 +1441,14 @@ type DeviceInfo struct {
 
 	// Platform Platform a device runs on.
 	Platform Platform `json:"platform"`
+}
+
+// DeviceList A page of a list.
+type DeviceList struct {
+	Items []Device `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // DevicePending The proof was right, and the device waits for approval on another device. Repeat the completion with an empty body.
@@ -2355,6 +2411,11 @@ type RegisterPasskeyRequest struct {
 	Passkey PasskeyAnswer `json:"passkey"`
 }
 
+// RenameDeviceRequest defines model for RenameDeviceRequest.
+type RenameDeviceRequest struct {
+	Name string `json:"name"`
+}
+
 // RenamePasskeyRequest defines model for RenamePasskeyRequest.
 type RenamePasskeyRequest struct {
 	Name string `json:"name"`
@@ -3190,6 +3251,9 @@ type ChannelID = ids.ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeviceID defines model for DeviceID.
+type DeviceID = ids.ID
+
 // EventID defines model for EventID.
 type EventID = ids.ID
 
@@ -3412,6 +3476,12 @@ type ListThreadsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// RenameDeviceParams defines parameters for RenameDevice.
+type RenameDeviceParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
 // SearchDirectoryParams defines parameters for SearchDirectory.
 type SearchDirectoryParams struct {
 	// Query Beginning of a name or handle.
@@ -3491,6 +3561,18 @@ type UpdateInstanceSettingsParams struct {
 type UpdateSelfParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
+}
+
+// ListDevicesParams defines parameters for ListDevices.
+type ListDevicesParams struct {
+	// State Only those with this `state`.
+	State *DeviceState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -3628,6 +3710,18 @@ type UpdateUserParams struct {
 	IfMatch IfMatch `json:"If-Match"`
 }
 
+// ListUserDevicesParams defines parameters for ListUserDevices.
+type ListUserDevicesParams struct {
+	// State Only those with this `state`.
+	State *DeviceState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // DisableUserParams defines parameters for DisableUser.
 type DisableUserParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
@@ -3690,6 +3784,12 @@ type SetChannelOperatorJSONRequestBody = SetChannelOperatorRequest
 
 // CreateThreadJSONRequestBody defines body for CreateThread for application/json ContentType.
 type CreateThreadJSONRequestBody = CreateThreadRequest
+
+// RenameDeviceJSONRequestBody defines body for RenameDevice for application/json ContentType.
+type RenameDeviceJSONRequestBody = RenameDeviceRequest
+
+// ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
+type ApproveDeviceJSONRequestBody = ApproveDeviceRequest
 
 // CreateGrantJSONRequestBody defines body for CreateGrant for application/json ContentType.
 type CreateGrantJSONRequestBody = CreateGrantRequest
@@ -3858,6 +3958,15 @@ type ServerInterface interface {
 	// CreateThread Begin a thread with its first message
 	// (POST /channels/{channel_id}/threads)
 	CreateThread(w http.ResponseWriter, r *http.Request, channelID ChannelID)
+	// RevokeDevice Revoke a device
+	// (DELETE /devices/{device_id})
+	RevokeDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID)
+	// RenameDevice Rename an own device
+	// (PATCH /devices/{device_id})
+	RenameDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID, params RenameDeviceParams)
+	// ApproveDevice Approve a device that waits
+	// (POST /devices/{device_id}/approve)
+	ApproveDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID)
 	// SearchDirectory Find members by name
 	// (GET /directory)
 	SearchDirectory(w http.ResponseWriter, r *http.Request, params SearchDirectoryParams)
@@ -3921,6 +4030,9 @@ type ServerInterface interface {
 	// UpdateSelf Change the own profile
 	// (PATCH /me)
 	UpdateSelf(w http.ResponseWriter, r *http.Request, params UpdateSelfParams)
+	// ListDevices List the own devices
+	// (GET /me/devices)
+	ListDevices(w http.ResponseWriter, r *http.Request, params ListDevicesParams)
 	// ListPasskeys List the own passkeys
 	// (GET /me/passkeys)
 	ListPasskeys(w http.ResponseWriter, r *http.Request)
@@ -4050,6 +4162,9 @@ type ServerInterface interface {
 	// UpdateUser Change a person
 	// (PATCH /users/{user_id})
 	UpdateUser(w http.ResponseWriter, r *http.Request, userID UserID, params UpdateUserParams)
+	// ListUserDevices List the devices of a person
+	// (GET /users/{user_id}/devices)
+	ListUserDevices(w http.ResponseWriter, r *http.Request, userID UserID, params ListUserDevicesParams)
 	// DisableUser Disable a person
 	// (POST /users/{user_id}/disable)
 	DisableUser(w http.ResponseWriter, r *http.Request, userID UserID, params DisableUserParams)
@@ -5377,6 +5492,112 @@ func (siw *ServerInterfaceWrapper) CreateThread(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// RevokeDevice operation middleware
+func (siw *ServerInterfaceWrapper) RevokeDevice(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", r.PathValue("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "device_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeDevice(w, r, deviceID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RenameDevice operation middleware
+func (siw *ServerInterfaceWrapper) RenameDevice(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", r.PathValue("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "device_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RenameDeviceParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RenameDevice(w, r, deviceID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ApproveDevice operation middleware
+func (siw *ServerInterfaceWrapper) ApproveDevice(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", r.PathValue("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "device_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ApproveDevice(w, r, deviceID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SearchDirectory operation middleware
 func (siw *ServerInterfaceWrapper) SearchDirectory(w http.ResponseWriter, r *http.Request) {
 
@@ -6122,6 +6343,65 @@ func (siw *ServerInterfaceWrapper) UpdateSelf(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.UpdateSelf(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDevices operation middleware
+func (siw *ServerInterfaceWrapper) ListDevices(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDevicesParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDevices(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7578,6 +7858,74 @@ func (siw *ServerInterfaceWrapper) UpdateUser(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListUserDevices operation middleware
+func (siw *ServerInterfaceWrapper) ListUserDevices(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", r.PathValue("user_id"), &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUserDevicesParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserDevices(w, r, userID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DisableUser operation middleware
 func (siw *ServerInterfaceWrapper) DisableUser(w http.ResponseWriter, r *http.Request) {
 
@@ -7979,6 +8327,9 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/channels/{channel_id}/operator", wrapper.SetChannelOperator)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/channels/{channel_id}/threads", wrapper.ListThreads)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/channels/{channel_id}/threads", wrapper.CreateThread)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/devices/{device_id}", wrapper.RevokeDevice)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/devices/{device_id}", wrapper.RenameDevice)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/devices/{device_id}/approve", wrapper.ApproveDevice)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/directory", wrapper.SearchDirectory)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/discovery", wrapper.GetDiscovery)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/grants", wrapper.ListGrants)
@@ -8000,6 +8351,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jwks", wrapper.GetJWKS)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me", wrapper.GetSelf)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/me", wrapper.UpdateSelf)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/devices", wrapper.ListDevices)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/passkeys", wrapper.ListPasskeys)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/passkeys", wrapper.RegisterPasskey)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/me/passkeys/{passkey_id}", wrapper.RevokePasskey)
@@ -8043,6 +8395,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users", wrapper.CreateUser)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users/{user_id}", wrapper.GetUser)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/users/{user_id}", wrapper.UpdateUser)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users/{user_id}/devices", wrapper.ListUserDevices)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/disable", wrapper.DisableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enable", wrapper.EnableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enrollment-code", wrapper.IssueEnrollmentCode)
@@ -8889,6 +9242,85 @@ func (response CreateThread201JSONResponse) VisitCreateThreadResponse(w http.Res
 	return err
 }
 
+type RevokeDeviceRequestObject struct {
+	DeviceID DeviceID `json:"device_id"`
+}
+
+type RevokeDeviceResponseObject interface {
+	VisitRevokeDeviceResponse(w http.ResponseWriter) error
+}
+
+type RevokeDevice204Response struct {
+}
+
+func (response RevokeDevice204Response) VisitRevokeDeviceResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RenameDeviceRequestObject struct {
+	DeviceID DeviceID `json:"device_id"`
+	Params   RenameDeviceParams
+	Body     *RenameDeviceJSONRequestBody
+}
+
+type RenameDeviceResponseObject interface {
+	VisitRenameDeviceResponse(w http.ResponseWriter) error
+}
+
+type RenameDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type RenameDevice200JSONResponse struct {
+	Body    Device
+	Headers RenameDevice200ResponseHeaders
+}
+
+func (response RenameDevice200JSONResponse) VisitRenameDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveDeviceRequestObject struct {
+	DeviceID DeviceID `json:"device_id"`
+	Body     *ApproveDeviceJSONRequestBody
+}
+
+type ApproveDeviceResponseObject interface {
+	VisitApproveDeviceResponse(w http.ResponseWriter) error
+}
+
+type ApproveDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type ApproveDevice200JSONResponse struct {
+	Body    Device
+	Headers ApproveDevice200ResponseHeaders
+}
+
+func (response ApproveDevice200JSONResponse) VisitApproveDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SearchDirectoryRequestObject struct {
 	Params SearchDirectoryParams
 }
@@ -9432,6 +9864,28 @@ func (response UpdateSelf200JSONResponse) VisitUpdateSelfResponse(w http.Respons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDevicesRequestObject struct {
+	Params ListDevicesParams
+}
+
+type ListDevicesResponseObject interface {
+	VisitListDevicesResponse(w http.ResponseWriter) error
+}
+
+type ListDevices200JSONResponse DeviceList
+
+func (response ListDevices200JSONResponse) VisitListDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -10468,6 +10922,29 @@ func (response UpdateUser200JSONResponse) VisitUpdateUserResponse(w http.Respons
 	return err
 }
 
+type ListUserDevicesRequestObject struct {
+	UserID UserID `json:"user_id"`
+	Params ListUserDevicesParams
+}
+
+type ListUserDevicesResponseObject interface {
+	VisitListUserDevicesResponse(w http.ResponseWriter) error
+}
+
+type ListUserDevices200JSONResponse DeviceList
+
+func (response ListUserDevices200JSONResponse) VisitListUserDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DisableUserRequestObject struct {
 	UserID UserID `json:"user_id"`
 	Params DisableUserParams
@@ -10710,6 +11187,15 @@ type StrictServerInterface interface {
 	// CreateThread Begin a thread with its first message
 	// (POST /channels/{channel_id}/threads)
 	CreateThread(ctx context.Context, request CreateThreadRequestObject) (CreateThreadResponseObject, error)
+	// RevokeDevice Revoke a device
+	// (DELETE /devices/{device_id})
+	RevokeDevice(ctx context.Context, request RevokeDeviceRequestObject) (RevokeDeviceResponseObject, error)
+	// RenameDevice Rename an own device
+	// (PATCH /devices/{device_id})
+	RenameDevice(ctx context.Context, request RenameDeviceRequestObject) (RenameDeviceResponseObject, error)
+	// ApproveDevice Approve a device that waits
+	// (POST /devices/{device_id}/approve)
+	ApproveDevice(ctx context.Context, request ApproveDeviceRequestObject) (ApproveDeviceResponseObject, error)
 	// SearchDirectory Find members by name
 	// (GET /directory)
 	SearchDirectory(ctx context.Context, request SearchDirectoryRequestObject) (SearchDirectoryResponseObject, error)
@@ -10773,6 +11259,9 @@ type StrictServerInterface interface {
 	// UpdateSelf Change the own profile
 	// (PATCH /me)
 	UpdateSelf(ctx context.Context, request UpdateSelfRequestObject) (UpdateSelfResponseObject, error)
+	// ListDevices List the own devices
+	// (GET /me/devices)
+	ListDevices(ctx context.Context, request ListDevicesRequestObject) (ListDevicesResponseObject, error)
 	// ListPasskeys List the own passkeys
 	// (GET /me/passkeys)
 	ListPasskeys(ctx context.Context, request ListPasskeysRequestObject) (ListPasskeysResponseObject, error)
@@ -10902,6 +11391,9 @@ type StrictServerInterface interface {
 	// UpdateUser Change a person
 	// (PATCH /users/{user_id})
 	UpdateUser(ctx context.Context, request UpdateUserRequestObject) (UpdateUserResponseObject, error)
+	// ListUserDevices List the devices of a person
+	// (GET /users/{user_id}/devices)
+	ListUserDevices(ctx context.Context, request ListUserDevicesRequestObject) (ListUserDevicesResponseObject, error)
 	// DisableUser Disable a person
 	// (POST /users/{user_id}/disable)
 	DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error)
@@ -11984,6 +12476,111 @@ func (sh *strictHandler) CreateThread(w http.ResponseWriter, r *http.Request, ch
 	}
 }
 
+// RevokeDevice operation middleware
+func (sh *strictHandler) RevokeDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID) {
+	if err := checkParams(r, "revokeDevice"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RevokeDeviceRequestObject
+
+	request.DeviceID = deviceID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeDevice(ctx, request.(RevokeDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeDeviceResponseObject); ok {
+		if err := validResponse.VisitRevokeDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RenameDevice operation middleware
+func (sh *strictHandler) RenameDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID, params RenameDeviceParams) {
+	if err := checkParams(r, "renameDevice"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RenameDeviceRequestObject
+
+	request.DeviceID = deviceID
+	request.Params = params
+
+	var body RenameDeviceJSONRequestBody
+	if err := decodeBody(r, "renameDevice", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RenameDevice(ctx, request.(RenameDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenameDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RenameDeviceResponseObject); ok {
+		if err := validResponse.VisitRenameDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ApproveDevice operation middleware
+func (sh *strictHandler) ApproveDevice(w http.ResponseWriter, r *http.Request, deviceID DeviceID) {
+	if err := checkParams(r, "approveDevice"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ApproveDeviceRequestObject
+
+	request.DeviceID = deviceID
+
+	var body ApproveDeviceJSONRequestBody
+	if err := decodeBody(r, "approveDevice", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ApproveDevice(ctx, request.(ApproveDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApproveDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ApproveDeviceResponseObject); ok {
+		if err := validResponse.VisitApproveDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // SearchDirectory operation middleware
 func (sh *strictHandler) SearchDirectory(w http.ResponseWriter, r *http.Request, params SearchDirectoryParams) {
 	if err := checkParams(r, "searchDirectory"); err != nil {
@@ -12640,6 +13237,36 @@ func (sh *strictHandler) UpdateSelf(w http.ResponseWriter, r *http.Request, para
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateSelfResponseObject); ok {
 		if err := validResponse.VisitUpdateSelfResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDevices operation middleware
+func (sh *strictHandler) ListDevices(w http.ResponseWriter, r *http.Request, params ListDevicesParams) {
+	if err := checkParams(r, "listDevices"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListDevicesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDevices(ctx, request.(ListDevicesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDevices")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDevicesResponseObject); ok {
+		if err := validResponse.VisitListDevicesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -14041,6 +14668,37 @@ func (sh *strictHandler) UpdateUser(w http.ResponseWriter, r *http.Request, user
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateUserResponseObject); ok {
 		if err := validResponse.VisitUpdateUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUserDevices operation middleware
+func (sh *strictHandler) ListUserDevices(w http.ResponseWriter, r *http.Request, userID UserID, params ListUserDevicesParams) {
+	if err := checkParams(r, "listUserDevices"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListUserDevicesRequestObject
+
+	request.UserID = userID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUserDevices(ctx, request.(ListUserDevicesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUserDevices")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUserDevicesResponseObject); ok {
+		if err := validResponse.VisitListUserDevicesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -46,6 +46,7 @@ const (
 	EventChannelCreated         = "channel.created"
 	EventChannelSettingsChanged = "channel.settings_changed"
 	EventChannelUpdated         = "channel.updated"
+	EventDevicePending          = "device.pending"
 	EventGrantChanged           = "grant.changed"
 	EventGroupChanged           = "group.changed"
 	EventInstanceUpdated        = "instance.updated"
@@ -106,6 +107,7 @@ var events = map[string]payload{
 	EventChannelCreated:         {schema: "Channel", make: func() any { return new(rest.Channel) }},
 	EventChannelSettingsChanged: {schema: "ChannelBehavior", make: func() any { return new(rest.ChannelBehavior) }},
 	EventChannelUpdated:         {schema: "Channel", make: func() any { return new(rest.Channel) }},
+	EventDevicePending:          {schema: "DevicePendingData", make: func() any { return new(DevicePendingData) }},
 	EventGrantChanged:           {schema: "GrantChangedData", make: func() any { return new(GrantChangedData) }},
 	EventGroupChanged:           {schema: "GroupChangedData", make: func() any { return new(GroupChangedData) }},
 	EventInstanceUpdated:        {schema: "InstanceUpdatedData", make: func() any { return new(InstanceUpdatedData) }},

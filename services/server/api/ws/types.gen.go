@@ -13,6 +13,13 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+// Defines values for DevicePendingDataResolved.
+const (
+	DevicePendingDataResolvedApproved DevicePendingDataResolved = "approved"
+	DevicePendingDataResolvedDenied   DevicePendingDataResolved = "denied"
+	DevicePendingDataResolvedExpired  DevicePendingDataResolved = "expired"
+)
+
 // Defines values for GrantChangedDataChange.
 const (
 	GrantChangedDataChangeCreated  GrantChangedDataChange = "created"
@@ -213,6 +220,37 @@ type CatchupRange struct {
 	FromSeq int64 `json:"from_seq"`
 	ToSeq   int64 `json:"to_seq"`
 }
+
+// DevicePendingData A new device of a person waits for approval, or waits no longer. Sent to the person and to every owner.
+type DevicePendingData struct {
+	Device    DevicePendingDataDevice `json:"device"`
+	ExpiresAt jsontype.Time           `json:"expires_at"`
+
+	// Principal A member as everybody sees it. Agents and apps carry the members of people as null.
+	Principal externalRef0.DirectoryEntry `json:"principal"`
+
+	// Resolved How waiting ended; absent while the device waits.
+	Resolved *DevicePendingDataResolved `json:"resolved,omitempty"`
+
+	// VerificationCode The six digits that the new device shows.
+	VerificationCode string `json:"verification_code"`
+}
+
+// DevicePendingDataDevice defines model for DevicePendingDataDevice.
+type DevicePendingDataDevice struct {
+	// Client Which client a device runs.
+	Client        externalRef0.ClientKind `json:"client"`
+	ClientVersion string                  `json:"client_version"`
+	CreatedAt     jsontype.Time           `json:"created_at"`
+	ID            ids.ID                  `json:"id"`
+	Name          string                  `json:"name"`
+
+	// Platform Platform a device runs on.
+	Platform externalRef0.Platform `json:"platform"`
+}
+
+// DevicePendingDataResolved defines model for DevicePendingDataResolved.
+type DevicePendingDataResolved string
 
 // EphemeralEnvelope An event that is not stored: sent at most once, in no order with durable events.
 type EphemeralEnvelope struct {

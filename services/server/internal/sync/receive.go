@@ -43,6 +43,7 @@ var receiveRules = map[string]receiveRule{
 	"access.expiring":          {"self.read", onSelf},
 	"user.updated":             {"user.read", onPrincipal},
 	"session.revoked":          {"session.list", onSelf},
+	"device.pending":           {"device.list", onSelf},
 	"space.created":            {"space.read", onSpace},
 	"space.updated":            {"space.read", onSpace},
 	"space.archived":           {"space.read", onSpace},

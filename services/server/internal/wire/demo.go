@@ -16,6 +16,7 @@ import (
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
 	chatdomain "github.com/OWNER/bothy/services/server/internal/chat/domain"
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
+	"github.com/OWNER/bothy/services/server/internal/instance"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/jose"
@@ -45,6 +46,9 @@ func (r *commandRun) seedDemo(ctx context.Context, password string) (*demoTeam, 
 	if err != nil {
 		return nil, fmt.Errorf("enroll the owner: %w", err)
 	}
+	if err := r.skipApproval(owner); err != nil {
+		return nil, err
+	}
 	_, invited, err := r.identity.service.CreateUser(owner, identityapp.CreateUserInput{Handle: team.Member, DisplayName: "Jonas Weil", IssueCode: true})
 	if err != nil {
 		return nil, fmt.Errorf("make the member: %w", err)
@@ -57,6 +61,20 @@ func (r *commandRun) seedDemo(ctx context.Context, password string) (*demoTeam, 
 		return nil, err
 	}
 	return team, r.demoTalk(owner, member)
+}
+
+// skipApproval lets anybody who knows the password of the demo sign in on any device: nobody
+// sits at the first device of a demo person to approve the next.
+func (r *commandRun) skipApproval(owner context.Context) error {
+	settings, err := r.instance.service.ReadSettings(owner)
+	if err != nil {
+		return fmt.Errorf("read the settings: %w", err)
+	}
+	off := map[string]json.RawMessage{instance.SettingDeviceApproval: json.RawMessage(`"off"`)}
+	if _, err := r.instance.service.UpdateSettings(owner, off, settings.Version); err != nil {
+		return fmt.Errorf("let further devices in without approval: %w", err)
+	}
+	return nil
 }
 
 // demoAgent makes the agent and lets it answer in the first channel when it is mentioned.

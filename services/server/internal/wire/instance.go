@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 
+	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
 	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
 	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
@@ -25,7 +26,7 @@ func (p *process) buildInstance(context.Context) error {
 	config := p.config.Modules.Instance
 	config.ServerVersion = buildinfo.Current().Version
 	service := instanceapp.New(config, instanceapp.Deps{
-		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log,
+		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log, Settings: identityapp.Settings(),
 	})
 	p.instance = &instanceModule{service: service, http: instancehttp.Handlers{Instance: service}}
 	return nil

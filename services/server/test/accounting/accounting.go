@@ -103,7 +103,6 @@ func (b *Book) Closed(code int) { b.note("close", fmt.Sprint(code)) }
 var pending = map[string]string{
 	"operation archiveChannel conflict":         "there are no direct channels",
 	"operation setChannelOperator conflict":     "there are no direct channels",
-	"operation completeLogin forbidden":         "devices need no approval",
 	"operation createAgent i1_violation":        "there are no personal agents",
 	"operation createGrant i1_violation":        "there are no personal agents",
 	"operation enableAgent i1_violation":        "there are no personal agents",

@@ -5,6 +5,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,15 +36,16 @@ type Server struct {
 	// URL is the public address, without a path.
 	URL string
 
-	keys    map[string]string
-	config  *wire.Config
-	log     *bytes.Buffer
-	http    *http.Client
-	watch   *watch
-	signals chan os.Signal
-	done    chan int
-	code    string
-	people  people
+	keys     map[string]string
+	settings map[string]json.RawMessage
+	config   *wire.Config
+	log      *bytes.Buffer
+	http     *http.Client
+	watch    *watch
+	signals  chan os.Signal
+	done     chan int
+	code     string
+	people   people
 }
 
 // Option changes a server before it starts.
@@ -63,6 +65,12 @@ func WithConfig(change func(*wire.Config)) Option {
 	return func(s *Server) { s.watch.changes = append(s.watch.changes, change) }
 }
 
+// WithSetting sets what an owner could set, before the server starts. The value is JSON.
+// Without it a further device of a person is let in without approval, unlike by default.
+func WithSetting(key, value string) Option {
+	return func(s *Server) { s.settings[key] = json.RawMessage(value) }
+}
+
 // Start runs a server with a database of its own until the test ends. Buckets against abuse
 // are wide open unless an option narrows them.
 func Start(t testing.TB, options ...Option) *Server {
@@ -73,6 +81,7 @@ func Start(t testing.TB, options ...Option) *Server {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: Patience},
 	}
 	s.people.byHandle = map[string]*Client{}
+	s.settings = map[string]json.RawMessage{"auth.device_approval": json.RawMessage(`"off"`)}
 	s.keys = s.defaults(t)
 	for _, o := range options {
 		o(s)
@@ -159,6 +168,9 @@ func (s *Server) prepare(t testing.TB) {
 	if err := wire.Prepare(ctx, s.config, console); err != nil {
 		t.Fatalf("harness: prepare the database: %v\n%s", err, &trouble)
 	}
+	settings, err := json.Marshal(s.settings)
+	Must(t, err)
+	s.DB.Exec(t, "INSERT INTO instance_settings (section, document, version, updated_at) VALUES ('settings', $1, 1, $2)", settings, s.Clock.Now())
 	out.Reset()
 	if err := wire.FirstOwner(ctx, s.config, console, wire.Owner{Handle: ownerHandle, DisplayName: "Olga Owner"}); err != nil {
 		t.Fatalf("harness: first owner: %v\n%s", err, &trouble)

@@ -46,6 +46,7 @@ export interface DurableEvents {
   'channel.created': Schemas['Channel'];
   'channel.settings_changed': Schemas['ChannelBehavior'];
   'channel.updated': Schemas['Channel'];
+  'device.pending': Schemas['DevicePendingData'];
   'grant.changed': Schemas['GrantChangedData'];
   'group.changed': Schemas['GroupChangedData'];
   'instance.updated': Schemas['InstanceUpdatedData'];

@@ -533,6 +533,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/devices/{device_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a device
+         * @description Ends its sessions and connections at once. For a device that waits for approval this is the refusal, and needs no fresh proof. Own devices; for owners also those of others. Works in maintenance.
+         */
+        delete: operations["revokeDevice"];
+        options?: never;
+        head?: never;
+        /** Rename an own device */
+        patch: operations["renameDevice"];
+        trace?: never;
+    };
+    "/devices/{device_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a device that waits
+         * @description The six digits must be those that the new device shows. Own devices; for owners also those of others. Reason of `conflict`: `not_pending`.
+         */
+        post: operations["approveDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/directory": {
         parameters: {
             query?: never;
@@ -843,6 +884,26 @@ export interface paths {
          * @description Reasons of `conflict`: `handle_taken`, `handle_rename_wait`, `name_confusable`.
          */
         patch: operations["updateSelf"];
+        trace?: never;
+    };
+    "/me/devices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the own devices
+         * @description Those that were not revoked, unless `state` asks for others.
+         */
+        get: operations["listDevices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/me/passkeys": {
@@ -1489,6 +1550,26 @@ export interface paths {
         patch: operations["updateUser"];
         trace?: never;
     };
+    "/users/{user_id}/devices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the devices of a person
+         * @description For owners; members see their own.
+         */
+        get: operations["listUserDevices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users/{user_id}/disable": {
         parameters: {
             query?: never;
@@ -1925,6 +2006,10 @@ export interface components {
             /** Format: date-time */
             expires_at?: string;
             name: string;
+        };
+        ApproveDeviceRequest: {
+            /** @description As the new device shows it. */
+            verification_code: string;
         };
         Archived: {
             /** Format: date-time */
@@ -2421,6 +2506,39 @@ export interface components {
         };
         /** @enum {string} */
         DeletedMarkKind: "author" | "moderator" | "erasure";
+        /** @description A client of a person, known by the key it never gives away. */
+        Device: {
+            approved_via: components["schemas"]["DeviceApproval"] | null;
+            client: components["schemas"]["ClientKind"];
+            client_version: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Whether this is the device that asks. */
+            current: boolean;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            last_seen_at: string;
+            name: string;
+            /** @description Whether the device was last used from the caller's network. */
+            network: components["schemas"]["SessionNetwork"];
+            /**
+             * Format: date-time
+             * @description When waiting for approval ends; null unless the device waits.
+             */
+            pending_until: string | null;
+            platform: components["schemas"]["Platform"];
+            state: components["schemas"]["DeviceState"];
+            /** @description The six digits that a waiting device shows; null for all others. */
+            verification_code: string | null;
+            /** Format: int64 */
+            version: number;
+        };
+        /**
+         * @description How a device became active. `first` is the first one of a person, `policy` one that needs no approval.
+         * @enum {string}
+         */
+        DeviceApproval: "first" | "policy" | "approval" | "pairing" | "enrollment";
         /** @description How a client introduces itself at login. */
         DeviceInfo: {
             client: components["schemas"]["ClientKind"];
@@ -2428,6 +2546,12 @@ export interface components {
             /** @description Shown in the list of devices. */
             name: string;
             platform: components["schemas"]["Platform"];
+        };
+        /** @description A page of a list. */
+        DeviceList: {
+            items: components["schemas"]["Device"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
         };
         /** @description The proof was right, and the device waits for approval on another device. Repeat the completion with an empty body. */
         DevicePending: {
@@ -2446,6 +2570,29 @@ export interface components {
             /** @description Six digits, equal on both devices. */
             verification_code: string;
         };
+        /** @description A new device of a person waits for approval, or waits no longer. Sent to the person and to every owner. */
+        DevicePendingData: {
+            device: components["schemas"]["DevicePendingDataDevice"];
+            /** Format: date-time */
+            expires_at: string;
+            principal: components["schemas"]["DirectoryEntry"];
+            /** @description How waiting ended; absent while the device waits. */
+            resolved?: components["schemas"]["DevicePendingDataResolved"];
+            /** @description The six digits that the new device shows. */
+            verification_code: string;
+        };
+        DevicePendingDataDevice: {
+            client: components["schemas"]["ClientKind"];
+            client_version: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            platform: components["schemas"]["Platform"];
+        };
+        /** @enum {string} */
+        DevicePendingDataResolved: "approved" | "denied" | "expired";
         /** @enum {string} */
         DevicePendingStatus: "device_pending";
         DeviceRef: {
@@ -3581,6 +3728,9 @@ export interface components {
             name: string;
             passkey: components["schemas"]["PasskeyAnswer"];
         };
+        RenameDeviceRequest: {
+            name: string;
+        };
         RenamePasskeyRequest: {
             name: string;
         };
@@ -4560,6 +4710,10 @@ export interface components {
         ChannelID: string;
         /** @description `next_cursor` of the page before. */
         Cursor: string;
+        /** @description Identifier of the device. */
+        DeviceID: string;
+        /** @description Only those with this `state`. */
+        DeviceState: components["schemas"]["DeviceState"];
         /** @description Identifier of the audit event. */
         EventID: string;
         /** @description Identifier of the login flow. */
@@ -5534,6 +5688,97 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    revokeDevice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the device. */
+                device_id: components["parameters"]["DeviceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    renameDevice: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the device. */
+                device_id: components["parameters"]["DeviceID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameDeviceRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    approveDevice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the device. */
+                device_id: components["parameters"]["DeviceID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveDeviceRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     searchDirectory: {
         parameters: {
             query: {
@@ -6131,6 +6376,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Self"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listDevices: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only those with this `state`. */
+                state?: components["parameters"]["DeviceState"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceList"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7381,6 +7654,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listUserDevices: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only those with this `state`. */
+                state?: components["parameters"]["DeviceState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceList"];
                 };
             };
             default: components["responses"]["Problem"];

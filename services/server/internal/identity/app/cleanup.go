@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
-	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
-	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
 const (
@@ -23,8 +21,8 @@ const (
 var errKindNotOurs = errors.New("people are not changed through this port")
 
 // Cleanup is the job identity.auth_cleanup: it deletes logins that are over and revokes
-// devices nobody has used for long. No decision waits for it, and a repetition finds
-// nothing.
+// devices that nobody has used for long, that waited in vain or never came for their session.
+// No decision waits for it, and a repetition finds nothing.
 func (s *Service) Cleanup(ctx context.Context) error {
 	ctx = actor.With(ctx, actor.System())
 	for name, remove := range map[string]func(context.Context, time.Time, int) (int, error){
@@ -34,13 +32,13 @@ func (s *Service) Cleanup(ctx context.Context) error {
 			return fmt.Errorf("delete expired %s: %w", name, err)
 		}
 	}
-	unused, err := s.Store.UnusedDevices(ctx, s.Clock.Now().Add(-s.cfg.DeviceInactiveRevoke), expireBatch)
+	expired, err := s.Store.ExpiredDevices(ctx, s.expiry(s.Clock.Now()), expireBatch)
 	if err != nil {
-		return fmt.Errorf("find unused devices: %w", err)
+		return fmt.Errorf("find devices that expire: %w", err)
 	}
-	for _, d := range unused {
+	for _, d := range expired {
 		if err := s.expireDevice(ctx, d); err != nil {
-			return fmt.Errorf("revoke an unused device: %w", err)
+			return fmt.Errorf("revoke a device that expires: %w", err)
 		}
 	}
 	return nil
@@ -61,7 +59,11 @@ func (s *Service) deleteExpired(ctx context.Context, remove func(ctx context.Con
 	return nil
 }
 
-// expireDevice revokes one device, unless it was used or revoked meanwhile.
+func (s *Service) expiry(now time.Time) DeviceExpiry {
+	return DeviceExpiry{UnusedBefore: now.Add(-s.cfg.DeviceInactiveRevoke), Now: now, UncollectedBefore: now.Add(-pickUpTime)}
+}
+
+// expireDevice revokes one device, unless it was used, approved or revoked meanwhile.
 func (s *Service) expireDevice(ctx context.Context, d Device) error {
 	return s.Units.Do(ctx, func(ctx context.Context) error {
 		if err := s.Authorizer.Authorize(ctx, authorize.ActionDeviceExpire, onPrincipal(d.PrincipalID)); err != nil {
@@ -70,17 +72,14 @@ func (s *Service) expireDevice(ctx context.Context, d Device) error {
 		if _, err := s.Store.LockPrincipal(ctx, d.PrincipalID); err != nil {
 			return err
 		}
-		still, err := s.Store.UnusedSince(ctx, d.ID, s.now(ctx).Add(-s.cfg.DeviceInactiveRevoke))
+		still, err := s.Store.DeviceExpired(ctx, d.ID, s.expiry(s.now(ctx)))
 		if err != nil || !still {
 			return err
 		}
-		why := endBy{reason: "device_revoked", by: bySystem}
-		if err := s.endDevices(ctx, d.PrincipalID, why, func(id ids.ID) bool { return id == d.ID }); err != nil {
+		why := endBy{reason: reasonDeviceRevoked, by: bySystem}
+		if _, err := s.endDevices(ctx, d.PrincipalID, why, func(living Device) bool { return living.ID == d.ID }); err != nil {
 			return err
 		}
-		return s.Audit.Allowed(ctx, auditing.Entry{
-			Action: string(authorize.ActionDeviceExpire), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: d.PrincipalID,
-			Details: map[string]any{"device_id": d.ID},
-		})
+		return s.auditDevice(ctx, authorize.ActionDeviceExpire, d.PrincipalID, map[string]any{"device_id": d.ID})
 	})
 }

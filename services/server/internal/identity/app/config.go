@@ -12,6 +12,7 @@ import (
 // Config has the keys of identity. Fields without a key are set by the composition root.
 type Config struct {
 	CleanupInterval      time.Duration `key:"auth.cleanup_interval" default:"10m" min:"1m" max:"24h" doc:"How often expired logins and unused devices are removed."`
+	DevicePendingTTL     time.Duration `key:"auth.device_pending_ttl" default:"24h" min:"5m" max:"168h" doc:"How long a new device waits for approval."`
 	DeviceInactiveRevoke time.Duration `key:"auth.device_inactive_revoke_after" default:"2160h" min:"24h" max:"87600h" doc:"A device nobody has used for so long is revoked; above auth.session_idle_ttl."`
 	AccessTokenTTL       time.Duration `key:"auth.access_token_ttl" default:"10m" min:"1m" max:"1h" doc:"Lifetime of an access token."`
 	StepUpTTL            time.Duration `key:"auth.step_up_ttl" default:"5m" min:"1m" max:"1h" doc:"How long a fresh proof of the person counts."`
@@ -45,7 +46,7 @@ type Config struct {
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
 	return Config{
-		CleanupInterval: 10 * time.Minute, DeviceInactiveRevoke: 2160 * time.Hour,
+		CleanupInterval: 10 * time.Minute, DevicePendingTTL: 24 * time.Hour, DeviceInactiveRevoke: 2160 * time.Hour,
 		AccessTokenTTL: 10 * time.Minute, StepUpTTL: 5 * time.Minute, SessionIdleTTL: 720 * time.Hour, SessionMaxTTL: 4320 * time.Hour,
 		RefreshReuseGrace: 24 * time.Hour, LoginFlowTTL: 10 * time.Minute, EnrollmentTTL: 72 * time.Hour, RecoveryTTL: time.Hour,
 		DPoPNonceTTL: 3 * time.Minute, DPoPReplayMax: 200_000, PasswordMinLength: 12, LockoutDuration: 15 * time.Minute,

@@ -138,7 +138,7 @@ func (s *Service) redeem(ctx context.Context, flow Flow, code Code, credential f
 func (s *Service) startOver(ctx context.Context, principal ids.ID) error {
 	s.Memory.Forget(principal)
 	why := endBy{reason: "recovered", by: bySystem}
-	if err := s.endDevices(ctx, principal, why, everyDevice); err != nil {
+	if _, err := s.endDevices(ctx, principal, why, everyDevice); err != nil {
 		return err
 	}
 	if err := s.endSessions(ctx, principal, why, everySession); err != nil {

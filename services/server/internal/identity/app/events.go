@@ -16,6 +16,7 @@ import (
 const (
 	EventUserUpdated    = "user.updated"
 	EventSessionRevoked = "session.revoked"
+	EventDevicePending  = "device.pending"
 )
 
 // What changed about a person, for user.updated.
@@ -148,6 +149,12 @@ func sessionRevoked(r SessionRef, why endBy) eventlog.Event {
 	return eventlog.Event{
 		Type: EventSessionRevoked, PrincipalID: r.PrincipalID, Resource: eventlog.Resource{Type: "session", ID: r.ID},
 		Payload: sessionRevokedPayload{SessionID: r.ID, DeviceID: r.DeviceID.Ptr(), Kind: r.Kind, Reason: why.reason, By: why.by},
+	}
+}
+
+func deviceEvent(d Device, to ids.ID, payload devicePendingPayload) eventlog.Event {
+	return eventlog.Event{
+		Type: EventDevicePending, PrincipalID: to, Resource: eventlog.Resource{Type: "device", ID: d.ID}, Payload: payload,
 	}
 }
 

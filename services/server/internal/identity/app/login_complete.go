@@ -5,9 +5,9 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
-	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
@@ -37,12 +37,15 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 	if err != nil {
 		return LoginResult{}, err
 	}
-	flow, err := s.openFlow(ctx, in.FlowID, purposeLogin)
+	flow, err := s.flow(ctx, in.FlowID, purposeLogin, flowOpen, flowWaiting)
 	if err != nil {
 		return LoginResult{}, err
 	}
 	if flow.JKT != proof.JKT {
 		return LoginResult{}, s.refuseLogin(ctx, authorize.ActionAuthLoginComplete, ids.ID{}, flow.Driver)
+	}
+	if flow.State == flowWaiting {
+		return s.collect(ctx, flow)
 	}
 	switch flow.Driver {
 	case DriverEnrollment:
@@ -54,13 +57,18 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 	}
 }
 
-// openFlow reads a flow that may still be completed.
+// openFlow reads a flow that may still be completed by a proof.
 func (s *Service) openFlow(ctx context.Context, id ids.ID, purpose string) (Flow, error) {
+	return s.flow(ctx, id, purpose, flowOpen)
+}
+
+// flow reads a flow of the purpose in one of the states.
+func (s *Service) flow(ctx context.Context, id ids.ID, purpose string, states ...string) (Flow, error) {
 	flow, found, err := s.Store.FlowByID(ctx, id)
 	if err != nil {
 		return Flow{}, err
 	}
-	if !found || flow.Purpose != purpose || flow.State != flowOpen || !s.now(ctx).Before(flow.ExpiresAt) {
+	if !found || flow.Purpose != purpose || !slices.Contains(states, flow.State) || !s.now(ctx).Before(flow.ExpiresAt) {
 		return Flow{}, errFlowExpired()
 	}
 	return flow, nil
@@ -210,27 +218,41 @@ func (s *Service) settleCredential(ctx context.Context, c Candidate, rehash stri
 	return s.Store.SetFailures(ctx, c.PrincipalID, domain.Failures{})
 }
 
-// enter gives a proven person her device and session, in the running unit. From here on
-// the unit acts as that person.
+// enter gives a proven person her device and, unless the device has to wait for approval, her
+// session, in the running unit. From here on the unit acts as that person.
 func (s *Service) enter(ctx context.Context, flow Flow, principal ids.ID, key []byte, how provenBy) (issued, Account, error) {
-	if err := s.Store.NoteLogin(ctx, principal, s.now(ctx)); err != nil {
-		return issued{}, Account{}, err
-	}
-	device, err := s.loginDevice(ctx, flow, principal, key)
+	flow.AMR = how.amr
+	device, err := s.loginDevice(asPerson(ctx, Device{PrincipalID: principal}), flow, principal, key)
 	if err != nil {
 		return issued{}, Account{}, err
 	}
-	ctx = actor.With(ctx, actor.Actor{ID: principal, Kind: actor.KindPerson, DeviceID: device.ID})
-	made, err := s.startSession(ctx, flow, principal, device, how)
+	ctx = asPerson(ctx, device)
+	if device.State == devicePending {
+		account, err := s.person(ctx, principal)
+		if err != nil {
+			return issued{}, Account{}, err
+		}
+		return issued{device: device}, account, s.hold(ctx, flow, device)
+	}
+	return s.open(ctx, flow, device, how)
+}
+
+// open starts the session of a proven person on her active device.
+func (s *Service) open(ctx context.Context, flow Flow, device Device, how provenBy) (issued, Account, error) {
+	ctx = asPerson(ctx, device)
+	if err := s.Store.NoteLogin(ctx, device.PrincipalID, s.now(ctx)); err != nil {
+		return issued{}, Account{}, err
+	}
+	made, err := s.startSession(ctx, flow, device.PrincipalID, device, how)
 	if err != nil {
 		return issued{}, Account{}, err
 	}
-	account, err := s.person(ctx, principal)
+	account, err := s.person(ctx, device.PrincipalID)
 	if err != nil {
 		return issued{}, Account{}, err
 	}
 	return made, account, s.Audit.Allowed(ctx, auditing.Entry{
-		Action: string(authorize.ActionAuthLoginComplete), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: principal,
+		Action: string(authorize.ActionAuthLoginComplete), ResourceKind: string(authorize.ResourcePrincipal), ResourceID: device.PrincipalID,
 		Details: map[string]any{"driver": flow.Driver, "device_id": device.ID},
 	})
 }

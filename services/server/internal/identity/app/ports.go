@@ -90,6 +90,13 @@ type Flows interface {
 	FlowByID(ctx context.Context, id ids.ID) (f Flow, found bool, err error)
 	// ConsumeFlow is false when the flow was completed or failed before.
 	ConsumeFlow(ctx context.Context, id ids.ID) (bool, error)
+	// HoldFlow keeps a flow that was consumed in the running unit until its device is
+	// approved, or until it expires.
+	HoldFlow(ctx context.Context, f Flow) error
+	// ExtendFlow moves the end of a flow whose device was approved.
+	ExtendFlow(ctx context.Context, id ids.ID, expires time.Time) error
+	// CollectFlow is ConsumeFlow for a flow that was held.
+	CollectFlow(ctx context.Context, id ids.ID) (bool, error)
 	// CountAttempt notes a wrong attempt and ends the flow with the last allowed one.
 	CountAttempt(ctx context.Context, id ids.ID, maxAttempts int) error
 	DeleteExpiredFlows(ctx context.Context, before time.Time, batch int) (int, error)
@@ -98,23 +105,34 @@ type Flows interface {
 // Devices are devices and their keys.
 type Devices interface {
 	DeviceByKey(ctx context.Context, key domain.Thumbprint) (d Device, found bool, err error)
+	DeviceByID(ctx context.Context, id ids.ID) (d Device, found bool, err error)
+	ListDevices(ctx context.Context, f DeviceFilter) ([]Device, error)
 	// LockDevices locks the living devices of a principal, ascending.
-	LockDevices(ctx context.Context, principal ids.ID) ([]ids.ID, error)
+	LockDevices(ctx context.Context, principal ids.ID) ([]Device, error)
 	// InsertDevice fails with conflict (device_key_in_use) when the key lives elsewhere.
 	InsertDevice(ctx context.Context, d NewDevice) error
 	IntroduceDevice(ctx context.Context, id ids.ID, info DeviceInfo, network string, at time.Time) error
+	RenameDevice(ctx context.Context, id ids.ID, name string) error
+	// ApproveDevice makes a waiting device active.
+	ApproveDevice(ctx context.Context, id, by ids.ID, via domain.DeviceApproval, at time.Time) error
+	// PickUpDevice notes that the device has come for its session.
+	PickUpDevice(ctx context.Context, id ids.ID, at time.Time) error
 	// RevokeDevices also retires the keys.
 	RevokeDevices(ctx context.Context, devices []ids.ID, reason string, at time.Time) error
-	UnusedDevices(ctx context.Context, before time.Time, batch int) ([]Device, error)
-	// UnusedSince tells, behind a lock, whether the device is active and still unused.
-	UnusedSince(ctx context.Context, id ids.ID, before time.Time) (bool, error)
+	// ExpiredDevices are those that nobody has used for too long, that waited in vain, or
+	// that were let in and never came for their session.
+	ExpiredDevices(ctx context.Context, x DeviceExpiry, batch int) ([]Device, error)
+	// DeviceExpired tells, behind a lock, whether the device is one of them still.
+	DeviceExpired(ctx context.Context, id ids.ID, x DeviceExpiry) (bool, error)
 }
 
 // Sessions are sessions of people.
 type Sessions interface {
 	// SessionForAuthentication is one statement, whatever it finds.
 	SessionForAuthentication(ctx context.Context, id ids.ID) (c SessionCredential, found bool, err error)
-	InsertSession(ctx context.Context, s Session, stepUpMethod string) error
+	// InsertSession stores a session that begins at the moment; stepUpMethod is empty for one
+	// that begins without a fresh proof.
+	InsertSession(ctx context.Context, s Session, stepUpMethod string, at time.Time) error
 	SessionByID(ctx context.Context, id ids.ID) (s Session, found bool, err error)
 	LockSession(ctx context.Context, id ids.ID) (s Session, found bool, err error)
 	// LockLiveSessions locks the sessions of a principal that have not ended, ascending.

@@ -138,8 +138,11 @@ const (
 	purposeStepUp    = "step_up"
 )
 
-// flowOpen is the one state in which a flow may be completed.
-const flowOpen = "open"
+// The states in which a flow may be completed: by a proof, or by the device that was approved.
+const (
+	flowOpen    = "open"
+	flowWaiting = "device_pending"
+)
 
 // Flow is a login or step-up that has begun.
 type Flow struct {
@@ -148,29 +151,85 @@ type Flow struct {
 	PrincipalID      ids.ID
 	SessionID        ids.ID
 	EnrollmentCodeID ids.ID
-	JKT              domain.Thumbprint
-	Device           DeviceInfo
-	State            string
-	Attempts         int
-	CreatedAt        time.Time
-	ExpiresAt        time.Time
+	// DeviceID is set while the device of the flow waits for approval.
+	DeviceID ids.ID
+	// AMR and ProvedAt are how and when the person was proven; ProvedAt is zero for now.
+	AMR       []string
+	ProvedAt  time.Time
+	JKT       domain.Thumbprint
+	Device    DeviceInfo
+	State     string
+	Attempts  int
+	CreatedAt time.Time
+	ExpiresAt time.Time
 }
+
+// The states of devices.
+const (
+	devicePending = "pending"
+	deviceActive  = "active"
+	deviceRevoked = "revoked"
+)
 
 // Device is a device of a principal.
 type Device struct {
 	ID, PrincipalID ids.ID
-	Name, State     string
+	DeviceInfo
+	State string
+	// PendingUntil, FlowID and FlowKey are set while the device waits for approval.
+	PendingUntil time.Time
+	FlowID       ids.ID
+	FlowKey      domain.Thumbprint
+	// ApprovedVia is empty until the device is active.
+	ApprovedVia  domain.DeviceApproval
+	RevokeReason string
+	LastSeenAt   time.Time
+	// Network is the pseudonym of the address of the last use.
+	Network   string
+	CreatedAt time.Time
+	Version   int64
 }
 
-// NewDevice is a device to be stored, active at once.
+// waits reports whether somebody may still approve the device.
+func (d Device) waits(now time.Time) bool {
+	return d.State == devicePending && !d.FlowID.IsZero() && now.Before(d.PendingUntil)
+}
+
+// VerificationCode is what the device shows while it waits; empty afterwards.
+func (d Device) VerificationCode() string {
+	if d.State != devicePending || d.FlowID.IsZero() {
+		return ""
+	}
+	return domain.VerificationCode(d.FlowID, d.FlowKey)
+}
+
+// NewDevice is a device to be stored.
 type NewDevice struct {
 	ID, PrincipalID ids.ID
 	Info            DeviceInfo
-	ApprovedVia     domain.DeviceApproval
-	JWK             []byte
-	JKT             domain.Thumbprint
-	Network         string
-	At              time.Time
+	// ApprovedVia makes the device active at once; without it the device waits until
+	// PendingUntil.
+	ApprovedVia  domain.DeviceApproval
+	ApprovedBy   ids.ID
+	PendingUntil time.Time
+	// PickedUp says that its session starts with it.
+	PickedUp bool
+	JWK      []byte
+	JKT      domain.Thumbprint
+	Network  string
+	At       time.Time
+}
+
+// DeviceExpiry are the moments by which devices expire.
+type DeviceExpiry struct{ UnusedBefore, Now, UncollectedBefore time.Time }
+
+// DeviceFilter selects devices of a person, newest first.
+type DeviceFilter struct {
+	PrincipalID ids.ID
+	// State is empty for all that are not revoked.
+	State  string
+	Before ids.ID
+	Limit  int
 }
 
 // Session is a stored session.

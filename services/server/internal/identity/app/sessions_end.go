@@ -4,6 +4,8 @@ package app
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/internal/identity"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -76,36 +78,65 @@ func (s *Service) announceEnd(ctx context.Context, r SessionRef, why endBy) erro
 	return s.Events.Append(ctx, sessionRevoked(r, why))
 }
 
-// endDevices revokes the living devices of a principal with their keys and sessions.
-func (s *Service) endDevices(ctx context.Context, principal ids.ID, why endBy, choose func(device ids.ID) bool) error {
+// reasonDeviceRevoked is why the sessions of a device end with it.
+const reasonDeviceRevoked = "device_revoked"
+
+// endDevices revokes the living devices of a principal that the choice names, with their keys
+// and sessions, and tells how many. For those that wait it is the end of waiting, which is
+// told to whoever could have approved them.
+func (s *Service) endDevices(ctx context.Context, principal ids.ID, why endBy, choose func(Device) bool) (int, error) {
 	living, err := s.Store.LockDevices(ctx, principal)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var ending []ids.ID
-	gone := map[ids.ID]bool{}
-	for _, id := range living {
-		if choose(id) {
-			ending, gone[id] = append(ending, id), true
-		}
-	}
+	ending := slices.DeleteFunc(living, func(d Device) bool { return !choose(d) })
 	if len(ending) == 0 {
-		return nil
+		return 0, nil
+	}
+	gone := map[ids.ID]bool{}
+	byReason := map[string][]ids.ID{}
+	for _, d := range ending {
+		gone[d.ID] = true
+		reason := endOfDevice(d, why)
+		byReason[reason] = append(byReason[reason], d.ID)
 	}
 	if err := s.endSessions(ctx, principal, why, func(r SessionRef) bool { return gone[r.DeviceID] }); err != nil {
-		return err
+		return 0, err
 	}
-	if err := s.Store.RevokeDevices(ctx, ending, why.reason, s.now(ctx)); err != nil {
-		return err
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		if err := s.Store.RevokeDevices(ctx, byReason[reason], reason, s.now(ctx)); err != nil {
+			return 0, err
+		}
 	}
-	for _, id := range ending {
-		if err := txn.Publish(ctx, identity.DeviceRevoked{DeviceID: id, PrincipalID: principal, Reason: why.reason}); err != nil {
+	for _, d := range ending {
+		if err := s.announceDeviceEnd(ctx, d, why); err != nil {
+			return 0, err
+		}
+	}
+	return len(ending), nil
+}
+
+// endOfDevice is the reason stored with a device that ends.
+func endOfDevice(d Device, why endBy) string {
+	switch {
+	case d.State != devicePending:
+		return why.reason
+	case why.by == bySystem:
+		return resolvedExpired
+	default:
+		return resolvedDenied
+	}
+}
+
+func (s *Service) announceDeviceEnd(ctx context.Context, d Device, why endBy) error {
+	if d.State == devicePending {
+		if err := s.announceDevice(ctx, d, endOfDevice(d, why)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return txn.Publish(ctx, identity.DeviceRevoked{DeviceID: d.ID, PrincipalID: d.PrincipalID, Reason: why.reason})
 }
 
 func everySession(SessionRef) bool { return true }
 
-func everyDevice(ids.ID) bool { return true }
+func everyDevice(Device) bool { return true }

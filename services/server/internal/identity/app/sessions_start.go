@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
@@ -29,6 +30,8 @@ type LoginResult struct {
 	RefreshExpiresAt time.Time
 	Session          Session
 	Device           Device
+	// Waiting is set, and nothing else, when the device has to be approved first.
+	Waiting *WaitingDevice
 	// Account is nil after a refresh.
 	Account            *Account
 	StepUpUntil        time.Time
@@ -51,10 +54,16 @@ func (s *Service) startSession(ctx context.Context, f Flow, principal ids.ID, d 
 	}
 	session := Session{
 		ID: ids.NewAt(now), PrincipalID: principal, DeviceID: d.ID, Kind: kindLogin, Driver: f.Driver,
-		AMR: how.amr, AuthTime: now, StepUpAt: now, Epoch: 1, JKT: f.JKT,
+		AMR: how.amr, AuthTime: now, Epoch: 1, JKT: f.JKT,
 		IdleExpiresAt: now.Add(s.cfg.SessionIdleTTL), ExpiresAt: now.Add(s.cfg.SessionMaxTTL),
 	}
-	if err := s.Store.InsertSession(ctx, session, how.method); err != nil {
+	if !f.ProvedAt.IsZero() {
+		session.AuthTime = f.ProvedAt
+	}
+	if how.method != "" {
+		session.StepUpAt = session.AuthTime
+	}
+	if err := s.Store.InsertSession(ctx, session, how.method, now); err != nil {
 		return issued{}, err
 	}
 	family := ids.NewAt(now)
@@ -79,35 +88,78 @@ func (s *Service) loginDevice(ctx context.Context, f Flow, principal ids.ID, key
 	if err != nil {
 		return Device{}, err
 	}
-	owns := domain.KeyUnknown
+	if found && known.PrincipalID == principal && known.State == devicePending {
+		// The client has lost what it waited with; it waits anew.
+		if err := s.endWaiting(ctx, principal, func(d Device) bool { return d.ID == known.ID }); err != nil {
+			return Device{}, err
+		}
+		living = slices.DeleteFunc(living, func(d Device) bool { return d.ID == known.ID })
+		found = false
+	}
+	policy, err := s.approval(ctx)
+	if err != nil {
+		return Device{}, err
+	}
+	step := domain.DeviceLogin{
+		Enrollment: f.Driver == DriverEnrollment, Driver: f.Driver, AMR: f.AMR, Policy: policy, Living: len(living), Limit: s.cfg.MaxDevices,
+	}
+	for _, d := range living {
+		if d.State == deviceActive {
+			step.Active++
+		}
+	}
 	switch {
 	case found && known.PrincipalID == principal:
-		owns = domain.KeyOwn
+		step.Key = domain.KeyOwn
 	case found:
-		owns = domain.KeyForeign
+		step.Key = domain.KeyForeign
 	}
-	outcome, via := domain.DeviceStep(owns, f.Driver == DriverEnrollment, len(living), s.cfg.MaxDevices)
+	outcome, via := domain.DeviceStep(step)
+	d := NewDevice{ID: ids.NewAt(now), PrincipalID: principal, Info: f.Device, JWK: key, JKT: f.JKT, Network: s.network(ctx), At: now}
 	switch outcome {
 	case domain.DeviceForeign:
 		return Device{}, errDeviceKeyInUse()
 	case domain.DeviceLimit:
-		return Device{}, errs.Conflict("device_limit", "You have too many devices. Remove one you no longer use, then sign in again.")
+		return Device{}, errDeviceLimit()
 	case domain.DeviceUse:
 		return known, s.Store.IntroduceDevice(ctx, known.ID, f.Device, s.network(ctx), now)
+	case domain.DeviceWait:
+		if err := s.makeRoom(ctx, principal, living); err != nil {
+			return Device{}, err
+		}
+		d.PendingUntil = now.Add(s.cfg.DevicePendingTTL)
+	case domain.DeviceCreate:
+		d.ApprovedVia, d.PickedUp = via, true
 	}
-	d := NewDevice{
-		ID: ids.NewAt(now), PrincipalID: principal, Info: f.Device, ApprovedVia: via, JWK: key, JKT: f.JKT,
-		Network: s.network(ctx), At: now,
+	return d.device(f), s.Store.InsertDevice(ctx, d)
+}
+
+// device is the new device as it is stored, with the flow it waits for.
+func (n NewDevice) device(f Flow) Device {
+	d := Device{
+		ID: n.ID, PrincipalID: n.PrincipalID, DeviceInfo: n.Info, State: deviceActive, ApprovedVia: n.ApprovedVia, LastSeenAt: n.At,
+		Network: n.Network, CreatedAt: n.At, Version: 1,
 	}
-	return Device{ID: d.ID, PrincipalID: principal, Name: d.Info.Name, State: "active"}, s.Store.InsertDevice(ctx, d)
+	if n.ApprovedVia == "" {
+		d.State, d.PendingUntil, d.FlowID, d.FlowKey = devicePending, n.PendingUntil, f.ID, f.JKT
+	}
+	return d
+}
+
+func errDeviceLimit() error {
+	return errs.Conflict("device_limit", "You have too many devices. Remove one you no longer use, then try again.")
 }
 
 func errDeviceKeyInUse() error {
 	return errs.Conflict("device_key_in_use", "This key belongs to a device of another account. Make a new key for this account.")
 }
 
-// result signs the access token of a session. It runs outside units.
+// result signs the access token of a session, or says that its device waits for approval. It
+// runs outside units.
 func (s *Service) result(ctx context.Context, i issued, account *Account) (LoginResult, error) {
+	if i.device.State == devicePending {
+		return LoginResult{Waiting: waiting(i.device)}, nil
+	}
 	now := s.Clock.Now()
 	token, err := s.accessToken(ctx, i.session, now)
 	if err != nil {

@@ -283,7 +283,7 @@ func (s *Service) mayDisable(ctx context.Context, person Account, owners []ids.I
 // endCredentials ends whatever a principal could act with, in the order of the locks.
 func (s *Service) endCredentials(ctx context.Context, id ids.ID, why endBy) error {
 	s.Memory.Forget(id)
-	if err := s.endDevices(ctx, id, why, everyDevice); err != nil {
+	if _, err := s.endDevices(ctx, id, why, everyDevice); err != nil {
 		return err
 	}
 	if err := s.endSessions(ctx, id, why, everySession); err != nil {

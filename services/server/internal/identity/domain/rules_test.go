@@ -115,24 +115,44 @@ func TestLockout(t *testing.T) {
 }
 
 func TestDeviceStep(t *testing.T) {
+	further := func(policy ApprovalPolicy, driver string, amr ...string) DeviceLogin {
+		return DeviceLogin{Policy: policy, Driver: driver, AMR: amr, Active: 1, Living: 1, Limit: 50}
+	}
 	for name, c := range map[string]struct {
-		key        KeyOwnership
-		enrollment bool
-		living     int
-		want       DeviceOutcome
-		via        DeviceApproval
+		login DeviceLogin
+		want  DeviceOutcome
+		via   DeviceApproval
 	}{
-		"own key":              {KeyOwn, false, 3, DeviceUse, ""},
-		"own key at the limit": {KeyOwn, false, 50, DeviceUse, ""},
-		"key of another":       {KeyForeign, false, 0, DeviceForeign, ""},
-		"first device":         {KeyUnknown, false, 0, DeviceCreate, ApprovedFirst},
-		"further device":       {KeyUnknown, false, 1, DeviceCreate, ApprovedPolicy},
-		"enrollment":           {KeyUnknown, true, 0, DeviceCreate, ApprovedEnrollment},
-		"limit":                {KeyUnknown, false, 50, DeviceLimit, ""},
+		"own key":                      {DeviceLogin{Key: KeyOwn, Active: 3, Living: 3, Limit: 50}, DeviceUse, ""},
+		"own key at the limit":         {DeviceLogin{Key: KeyOwn, Active: 50, Living: 50, Limit: 50}, DeviceUse, ""},
+		"key of another":               {DeviceLogin{Key: KeyForeign, Limit: 50}, DeviceForeign, ""},
+		"first device":                 {DeviceLogin{Policy: ApprovalRequired, Driver: "local", Limit: 50}, DeviceCreate, ApprovedFirst},
+		"first beside one that waits":  {DeviceLogin{Policy: ApprovalRequired, Living: 1, Limit: 50}, DeviceCreate, ApprovedFirst},
+		"enrollment":                   {DeviceLogin{Enrollment: true, Policy: ApprovalRequired, Active: 1, Living: 1, Limit: 50}, DeviceCreate, ApprovedEnrollment},
+		"limit":                        {DeviceLogin{Active: 49, Living: 50, Limit: 50}, DeviceLimit, ""},
+		"password, off":                {further(ApprovalOff, "local", "pwd"), DeviceCreate, ApprovedPolicy},
+		"password":                     {further(ApprovalPassword, "local", "pwd"), DeviceWait, ""},
+		"passkey":                      {further(ApprovalPassword, "passkey", "hwk"), DeviceCreate, ApprovedPolicy},
+		"passkey, required":            {further(ApprovalRequired, "passkey", "hwk"), DeviceWait, ""},
+		"provider":                     {further(ApprovalPassword, "oidc"), DeviceWait, ""},
+		"provider with second factor":  {further(ApprovalPassword, "oidc", "pwd", "mfa"), DeviceCreate, ApprovedPolicy},
+		"provider with a hardware key": {further(ApprovalPassword, "oidc", "hwk"), DeviceCreate, ApprovedPolicy},
+		"header":                       {further(ApprovalPassword, "trusted_header"), DeviceCreate, ApprovedPolicy},
+		"unknown policy asks":          {further("", "local", "pwd"), DeviceWait, ""},
 	} {
-		if got, via := DeviceStep(c.key, c.enrollment, c.living, 50); got != c.want || via != c.via {
+		if got, via := DeviceStep(c.login); got != c.want || via != c.via {
 			t.Errorf("%s: %v %q", name, got, via)
 		}
+	}
+}
+
+func TestVerificationCode(t *testing.T) {
+	flow := ids.MustParse("0199c2a0-0012-7000-8000-000000000012")
+	if got := VerificationCode(flow, Thumbprint{1}); got != "217428" {
+		t.Errorf("the code of the vector is %s", got)
+	}
+	if VerificationCode(flow, Thumbprint{1}) == VerificationCode(flow, Thumbprint{2}) {
+		t.Error("another key shows the same code")
 	}
 }
 

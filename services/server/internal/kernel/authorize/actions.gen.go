@@ -90,6 +90,12 @@ const (
 	ActionPasskeyRegister Action = "passkey.register"
 	// ActionPasskeyRevoke: remove a passkey.
 	ActionPasskeyRevoke Action = "passkey.revoke"
+	// ActionDeviceList: list devices.
+	ActionDeviceList Action = "device.list"
+	// ActionDeviceApprove: approve a device or a pairing.
+	ActionDeviceApprove Action = "device.approve"
+	// ActionDeviceRevoke: revoke a device.
+	ActionDeviceRevoke Action = "device.revoke"
 	// ActionDeviceExpire: end devices that were not used or not approved in time.
 	ActionDeviceExpire Action = "device.expire"
 	// ActionSessionList: list sessions.
@@ -581,6 +587,34 @@ var Catalogue = []Spec{
 		RateLimit: "rl.sensitive", Scope: "session",
 		Details: []string{"passkey_id"},
 		Rules:   []string{"ID-35"},
+	},
+	{
+		ID: ActionDeviceList, Module: "identity", Summary: "List devices",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read", Scope: "session",
+	},
+	{
+		ID: ActionDeviceApprove, Module: "identity", Summary: "Approve a device or a pairing",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpConditional, StepUpRule: "ID-36", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"device_id", "pairing_id", "decision"},
+		Rules:   []string{"ID-26", "ID-36"},
+	},
+	{
+		ID: ActionDeviceRevoke, Module: "identity", Summary: "Revoke a device",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpConditional, StepUpRule: "ID-26", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"device_id"},
+		Rules:   []string{"ID-26", "ID-37", "ID-62"},
 	},
 	{
 		ID: ActionDeviceExpire, Module: "identity", Summary: "End devices that were not used or not approved in time",

@@ -56,6 +56,12 @@ func (h *Handlers) CompleteLogin(ctx context.Context, r rest.CompleteLoginReques
 	if err != nil {
 		return nil, err
 	}
+	if w := result.Waiting; w != nil {
+		return rest.CompleteLogin202JSONResponse{
+			Status: rest.DevicePendingStatusDevicePending, FlowID: w.FlowID, DeviceID: w.DeviceID, VerificationCode: w.VerificationCode,
+			IntervalMs: w.Interval.Milliseconds(), ExpiresAt: jsontype.At(w.ExpiresAt),
+		}, nil
+	}
 	return rest.CompleteLogin200JSONResponse(loginResult(result)), nil
 }
 

@@ -192,6 +192,8 @@ func (i *Instance) String(_ context.Context, key string) (string, error) {
 	switch key {
 	case instance.SettingName:
 		return "Rivendell", nil
+	case instance.SettingDeviceApproval:
+		return "off", nil
 	case instance.SettingLocale:
 		return "en", nil
 	case instance.SettingTimeZone:

@@ -134,7 +134,8 @@ func (s *Store) FlowByID(ctx context.Context, id ids.ID) (app.Flow, bool, error)
 	}
 	f := app.Flow{
 		ID: r.ID, Driver: r.Driver, Purpose: r.Purpose, PrincipalID: ids.Deref(r.PrincipalID), SessionID: ids.Deref(r.SessionID),
-		EnrollmentCodeID: ids.Deref(r.EnrollmentCodeID), JKT: jkt, State: r.State, Attempts: int(r.Attempts), ExpiresAt: r.ExpiresAt,
+		EnrollmentCodeID: ids.Deref(r.EnrollmentCodeID), DeviceID: ids.Deref(r.DeviceID), AMR: r.Amr, ProvedAt: timeOr(r.ProvedAt),
+		JKT: jkt, State: r.State, Attempts: int(r.Attempts), ExpiresAt: r.ExpiresAt,
 	}
 	if err := json.Unmarshal(r.Device, &f.Device); err != nil {
 		return app.Flow{}, false, fmt.Errorf("read the device of a login: %w", err)
@@ -145,6 +146,24 @@ func (s *Store) FlowByID(ctx context.Context, id ids.ID) (app.Flow, bool, error)
 // ConsumeFlow implements app.Flows.
 func (s *Store) ConsumeFlow(ctx context.Context, id ids.ID) (bool, error) {
 	n, err := s.read(ctx).FlowConsume(ctx, id)
+	return n == 1, failed(err, "complete a login")
+}
+
+// HoldFlow implements app.Flows.
+func (s *Store) HoldFlow(ctx context.Context, f app.Flow) error {
+	return write(ctx, expectOne("keep a login for its device")).FlowHold(ctx, sqlcgen.FlowHoldParams{
+		ID: f.ID, PrincipalID: f.PrincipalID.Ptr(), DeviceID: f.DeviceID.Ptr(), Amr: f.AMR, ProvedAt: timePtr(f.ProvedAt), ExpiresAt: f.ExpiresAt,
+	})
+}
+
+// ExtendFlow implements app.Flows.
+func (s *Store) ExtendFlow(ctx context.Context, id ids.ID, expires time.Time) error {
+	return write(ctx, expectOne("extend a login")).FlowExtend(ctx, expires, id)
+}
+
+// CollectFlow implements app.Flows.
+func (s *Store) CollectFlow(ctx context.Context, id ids.ID) (bool, error) {
+	n, err := s.read(ctx).FlowCollect(ctx, id)
 	return n == 1, failed(err, "complete a login")
 }
 

@@ -18,70 +18,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/platform/pg"
 )
 
-const deviceActive = "active"
-
 func kindOf(text string) actor.Kind { return actor.Kind(text) }
-
-// DeviceByKey implements app.Devices.
-func (s *Store) DeviceByKey(ctx context.Context, key domain.Thumbprint) (app.Device, bool, error) {
-	r, err := s.read(ctx).DeviceByKey(ctx, key[:])
-	found, err := absent(err, "find the device of a key")
-	return app.Device{ID: r.ID, PrincipalID: r.PrincipalID, Name: r.Name, State: r.State}, found, err
-}
-
-// LockDevices implements app.Devices.
-func (s *Store) LockDevices(ctx context.Context, principal ids.ID) ([]ids.ID, error) {
-	list, err := s.read(ctx).DevicesLock(ctx, principal)
-	return list, failed(err, "lock devices")
-}
-
-// InsertDevice implements app.Devices.
-func (s *Store) InsertDevice(ctx context.Context, d app.NewDevice) error {
-	err := write(ctx).DeviceInsert(ctx, sqlcgen.DeviceInsertParams{
-		ID: d.ID, PrincipalID: d.PrincipalID, Name: d.Info.Name, Platform: d.Info.Platform, Client: d.Info.Client,
-		ClientVersion: d.Info.ClientVersion, ApprovedVia: string(d.ApprovedVia), At: d.At, IpPseudonym: textPtr(d.Network),
-	})
-	if err != nil {
-		return err
-	}
-	return write(ctx, pg.MapError(violated)).DeviceKeyInsert(ctx, sqlcgen.DeviceKeyInsertParams{
-		ID: ids.NewAt(d.At), DeviceID: d.ID, Jwk: d.JWK, Thumbprint: d.JKT[:], CreatedAt: d.At,
-	})
-}
-
-// IntroduceDevice implements app.Devices.
-func (s *Store) IntroduceDevice(ctx context.Context, id ids.ID, info app.DeviceInfo, network string, at time.Time) error {
-	return write(ctx, expectOne("update a device")).DeviceIntroduce(ctx, sqlcgen.DeviceIntroduceParams{
-		ID: id, ClientVersion: info.ClientVersion, At: at, IpPseudonym: textPtr(network),
-	})
-}
-
-// RevokeDevices implements app.Devices.
-func (s *Store) RevokeDevices(ctx context.Context, devices []ids.ID, reason string, at time.Time) error {
-	if err := write(ctx).DevicesRevoke(ctx, at, reason, devices); err != nil {
-		return err
-	}
-	return write(ctx).DeviceKeysRetire(ctx, at, devices)
-}
-
-// UnusedDevices implements app.Devices.
-func (s *Store) UnusedDevices(ctx context.Context, before time.Time, batch int) ([]app.Device, error) {
-	rows, err := s.read(ctx).DevicesUnused(ctx, before, int32(batch))
-	if err != nil {
-		return nil, fmt.Errorf("find unused devices: %w", err)
-	}
-	out := make([]app.Device, len(rows))
-	for i, r := range rows {
-		out[i] = app.Device{ID: r.ID, PrincipalID: r.PrincipalID, State: deviceActive}
-	}
-	return out, nil
-}
-
-// UnusedSince implements app.Devices.
-func (s *Store) UnusedSince(ctx context.Context, id ids.ID, before time.Time) (bool, error) {
-	_, err := s.read(ctx).DeviceUnusedLock(ctx, id, before)
-	return absent(err, "lock an unused device")
-}
 
 // SessionForAuthentication implements app.Sessions.
 func (s *Store) SessionForAuthentication(ctx context.Context, id ids.ID) (app.SessionCredential, bool, error) {
@@ -104,10 +41,11 @@ func (s *Store) SessionForAuthentication(ctx context.Context, id ids.ID) (app.Se
 }
 
 // InsertSession implements app.Sessions.
-func (s *Store) InsertSession(ctx context.Context, n app.Session, stepUpMethod string) error {
+func (s *Store) InsertSession(ctx context.Context, n app.Session, stepUpMethod string, at time.Time) error {
 	return write(ctx, pg.MapError(violated)).SessionInsert(ctx, sqlcgen.SessionInsertParams{
-		ID: n.ID, PrincipalID: n.PrincipalID, DeviceID: n.DeviceID.Ptr(), Driver: n.Driver, Amr: n.AMR, At: n.AuthTime,
-		StepUpMethod: stepUpMethod, Jkt: n.JKT[:], IdleExpiresAt: n.IdleExpiresAt, ExpiresAt: n.ExpiresAt,
+		ID: n.ID, PrincipalID: n.PrincipalID, DeviceID: n.DeviceID.Ptr(), Kind: n.Kind, Driver: n.Driver, Amr: n.AMR, At: at,
+		AuthTime: n.AuthTime, StepUpAt: timePtr(n.StepUpAt), StepUpMethod: textPtr(stepUpMethod), Jkt: n.JKT[:],
+		IdleExpiresAt: n.IdleExpiresAt, ExpiresAt: n.ExpiresAt,
 	})
 }
 
@@ -183,7 +121,9 @@ func (s *Store) ListSessions(ctx context.Context, principal, before ids.ID, at t
 			ID: r.ID, Kind: r.Kind, Driver: r.Driver, CreatedAt: r.CreatedAt, LastSeenAt: r.LastSeenAt, Network: r.IpPseudonym,
 		}
 		if r.DeviceID != nil {
-			out[i].Device = &app.Device{ID: *r.DeviceID, PrincipalID: principal, Name: r.DeviceName, State: r.DeviceState}
+			out[i].Device = &app.Device{
+				ID: *r.DeviceID, PrincipalID: principal, DeviceInfo: app.DeviceInfo{Name: r.DeviceName}, State: r.DeviceState,
+			}
 		}
 	}
 	return out, nil

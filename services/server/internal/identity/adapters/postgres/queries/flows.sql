@@ -5,7 +5,7 @@ INSERT INTO auth_login_flows (id, driver, purpose, principal_id, session_id, jkt
 VALUES (@id, @driver, @purpose, sqlc.narg('principal_id'), sqlc.narg('session_id'), @jkt, sqlc.narg('enrollment_code_id'), @device, 'open', @created_at, @expires_at);
 
 -- name: FlowByID :one
-SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device, state, attempts, expires_at
+SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device_id, amr, proved_at, device, state, attempts, expires_at
 FROM auth_login_flows
 WHERE id = @id;
 
@@ -13,6 +13,20 @@ WHERE id = @id;
 -- Compare and swap: of two completions one touches the row.
 UPDATE auth_login_flows SET state = 'consumed', external = NULL
 WHERE id = @id AND state = 'open';
+
+-- name: FlowHold :exec
+-- Keeps a flow, which the running unit has consumed, for the device that waits.
+UPDATE auth_login_flows
+SET state = 'device_pending', principal_id = @principal_id, device_id = @device_id, amr = @amr, proved_at = @proved_at, expires_at = @expires_at
+WHERE id = @id AND state = 'consumed';
+
+-- name: FlowExtend :exec
+UPDATE auth_login_flows SET expires_at = @expires_at WHERE id = @id AND state = 'device_pending';
+
+-- name: FlowCollect :execrows
+-- Compare and swap, as FlowConsume.
+UPDATE auth_login_flows SET state = 'consumed'
+WHERE id = @id AND state = 'device_pending';
 
 -- name: FlowAttempt :exec
 -- Counts a wrong attempt and ends the flow with the last one allowed.

@@ -23,7 +23,7 @@ WHERE s.id = @id AND s.principal_id = @principal_id AND s.ended_at IS NULL
 
 -- name: SessionInsert :exec
 INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
-VALUES (@id, @principal_id, @device_id, 'login', @driver, @amr, @at::timestamptz, @at::timestamptz, @step_up_method::text, @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
+VALUES (@id, @principal_id, @device_id, @kind, @driver, @amr, @auth_time, sqlc.narg('step_up_at'), sqlc.narg('step_up_method'), @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
 
 -- name: SessionByID :one
 SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at

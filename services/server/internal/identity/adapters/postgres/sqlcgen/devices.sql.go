@@ -13,23 +13,113 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
+const deviceApprove = `-- name: DeviceApprove :exec
+UPDATE devices
+SET state = 'active', approved_via = $1::text, approved_by = $2::uuid, approved_at = $3::timestamptz, pending_until = NULL, version = version + 1
+WHERE id = $4 AND state = 'pending'
+`
+
+type DeviceApproveParams struct {
+	Via        string
+	ApprovedBy ids.ID
+	At         time.Time
+	ID         ids.ID
+}
+
+// The caller holds the lock.
+func (q *Queries) DeviceApprove(ctx context.Context, arg DeviceApproveParams) error {
+	_, err := q.db.Exec(ctx, deviceApprove,
+		arg.Via,
+		arg.ApprovedBy,
+		arg.At,
+		arg.ID,
+	)
+	return err
+}
+
+const deviceByID = `-- name: DeviceByID :one
+SELECT d.id, d.principal_id, d.name, d.platform, d.client, d.client_version, d.state, d.pending_until, d.approved_via, d.revoke_reason,
+       d.last_seen_at, COALESCE(d.ip_pseudonym, '') AS ip_pseudonym, d.created_at, d.version, f.id AS flow_id, f.jkt AS flow_jkt
+FROM devices d
+LEFT JOIN auth_login_flows f ON f.device_id = d.id AND f.state = 'device_pending'
+WHERE d.id = $1
+`
+
+type DeviceByIDRow struct {
+	ID            ids.ID
+	PrincipalID   ids.ID
+	Name          string
+	Platform      string
+	Client        string
+	ClientVersion string
+	State         string
+	PendingUntil  *time.Time
+	ApprovedVia   *string
+	RevokeReason  *string
+	LastSeenAt    time.Time
+	IpPseudonym   string
+	CreatedAt     time.Time
+	Version       int64
+	FlowID        *ids.ID
+	FlowJkt       []byte
+}
+
+// Primary key, auth_login_flows_device.
+func (q *Queries) DeviceByID(ctx context.Context, id ids.ID) (DeviceByIDRow, error) {
+	row := q.db.QueryRow(ctx, deviceByID, id)
+	var i DeviceByIDRow
+	err := row.Scan(
+		&i.ID,
+		&i.PrincipalID,
+		&i.Name,
+		&i.Platform,
+		&i.Client,
+		&i.ClientVersion,
+		&i.State,
+		&i.PendingUntil,
+		&i.ApprovedVia,
+		&i.RevokeReason,
+		&i.LastSeenAt,
+		&i.IpPseudonym,
+		&i.CreatedAt,
+		&i.Version,
+		&i.FlowID,
+		&i.FlowJkt,
+	)
+	return i, err
+}
+
 const deviceByKey = `-- name: DeviceByKey :one
 
-SELECT d.id, d.principal_id, d.name, d.state
+SELECT d.id, d.principal_id, d.name, d.platform, d.client, d.client_version, d.state, d.pending_until, d.approved_via, d.revoke_reason,
+       d.last_seen_at, COALESCE(d.ip_pseudonym, '') AS ip_pseudonym, d.created_at, d.version, f.id AS flow_id, f.jkt AS flow_jkt
 FROM device_keys k
 JOIN devices d ON d.id = k.device_id
+LEFT JOIN auth_login_flows f ON f.device_id = d.id AND f.state = 'device_pending'
 WHERE k.thumbprint = $1 AND k.purpose = 'auth' AND k.retired_at IS NULL
 `
 
 type DeviceByKeyRow struct {
-	ID          ids.ID
-	PrincipalID ids.ID
-	Name        string
-	State       string
+	ID            ids.ID
+	PrincipalID   ids.ID
+	Name          string
+	Platform      string
+	Client        string
+	ClientVersion string
+	State         string
+	PendingUntil  *time.Time
+	ApprovedVia   *string
+	RevokeReason  *string
+	LastSeenAt    time.Time
+	IpPseudonym   string
+	CreatedAt     time.Time
+	Version       int64
+	FlowID        *ids.ID
+	FlowJkt       []byte
 }
 
 // SPDX-License-Identifier: Apache-2.0
-// The living device of a key. device_keys_thumbprint.
+// The living device of a key. device_keys_thumbprint, auth_login_flows_device.
 func (q *Queries) DeviceByKey(ctx context.Context, thumbprint []byte) (DeviceByKeyRow, error) {
 	row := q.db.QueryRow(ctx, deviceByKey, thumbprint)
 	var i DeviceByKeyRow
@@ -37,14 +127,55 @@ func (q *Queries) DeviceByKey(ctx context.Context, thumbprint []byte) (DeviceByK
 		&i.ID,
 		&i.PrincipalID,
 		&i.Name,
+		&i.Platform,
+		&i.Client,
+		&i.ClientVersion,
 		&i.State,
+		&i.PendingUntil,
+		&i.ApprovedVia,
+		&i.RevokeReason,
+		&i.LastSeenAt,
+		&i.IpPseudonym,
+		&i.CreatedAt,
+		&i.Version,
+		&i.FlowID,
+		&i.FlowJkt,
 	)
 	return i, err
 }
 
+const deviceExpiredLock = `-- name: DeviceExpiredLock :one
+SELECT id FROM devices
+WHERE id = $1
+  AND (state = 'active' AND last_seen_at < $2
+       OR state = 'pending' AND pending_until <= $3::timestamptz
+       OR state = 'active' AND picked_up_at IS NULL AND approved_at < $4::timestamptz)
+FOR UPDATE
+`
+
+type DeviceExpiredLockParams struct {
+	ID                ids.ID
+	UnusedBefore      time.Time
+	Now               time.Time
+	UncollectedBefore time.Time
+}
+
+// Locks a device that one of the three still finds.
+func (q *Queries) DeviceExpiredLock(ctx context.Context, arg DeviceExpiredLockParams) (ids.ID, error) {
+	row := q.db.QueryRow(ctx, deviceExpiredLock,
+		arg.ID,
+		arg.UnusedBefore,
+		arg.Now,
+		arg.UncollectedBefore,
+	)
+	var id ids.ID
+	err := row.Scan(&id)
+	return id, err
+}
+
 const deviceInsert = `-- name: DeviceInsert :exec
-INSERT INTO devices (id, principal_id, name, platform, client, client_version, state, approved_via, approved_at, picked_up_at, last_seen_at, ip_pseudonym, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, 'active', $7::text, $8::timestamptz, $8::timestamptz, $8::timestamptz, $9, $8::timestamptz)
+INSERT INTO devices (id, principal_id, name, platform, client, client_version, state, approved_via, approved_by, approved_at, pending_until, picked_up_at, last_seen_at, ip_pseudonym, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::timestamptz, $14, $13::timestamptz)
 `
 
 type DeviceInsertParams struct {
@@ -54,7 +185,12 @@ type DeviceInsertParams struct {
 	Platform      string
 	Client        string
 	ClientVersion string
-	ApprovedVia   string
+	State         string
+	ApprovedVia   *string
+	ApprovedBy    *ids.ID
+	ApprovedAt    *time.Time
+	PendingUntil  *time.Time
+	PickedUpAt    *time.Time
 	At            time.Time
 	IpPseudonym   *string
 }
@@ -67,7 +203,12 @@ func (q *Queries) DeviceInsert(ctx context.Context, arg DeviceInsertParams) erro
 		arg.Platform,
 		arg.Client,
 		arg.ClientVersion,
+		arg.State,
 		arg.ApprovedVia,
+		arg.ApprovedBy,
+		arg.ApprovedAt,
+		arg.PendingUntil,
+		arg.PickedUpAt,
 		arg.At,
 		arg.IpPseudonym,
 	)
@@ -132,36 +273,167 @@ func (q *Queries) DeviceKeysRetire(ctx context.Context, at time.Time, devices []
 	return err
 }
 
-const deviceUnusedLock = `-- name: DeviceUnusedLock :one
-SELECT id FROM devices WHERE id = $1 AND state = 'active' AND last_seen_at < $2 FOR UPDATE
+const devicePickUp = `-- name: DevicePickUp :exec
+UPDATE devices SET picked_up_at = $1::timestamptz, last_seen_at = GREATEST(last_seen_at, $1::timestamptz)
+WHERE id = $2 AND state = 'active'
 `
 
-// Locks a device that is still active and unused.
-func (q *Queries) DeviceUnusedLock(ctx context.Context, iD ids.ID, before time.Time) (ids.ID, error) {
-	row := q.db.QueryRow(ctx, deviceUnusedLock, iD, before)
-	var id ids.ID
-	err := row.Scan(&id)
-	return id, err
+func (q *Queries) DevicePickUp(ctx context.Context, at time.Time, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, devicePickUp, at, iD)
+	return err
+}
+
+const deviceRename = `-- name: DeviceRename :exec
+UPDATE devices SET name = $1, version = version + 1 WHERE id = $2 AND state <> 'revoked'
+`
+
+func (q *Queries) DeviceRename(ctx context.Context, name string, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, deviceRename, name, iD)
+	return err
 }
 
 const devicesLock = `-- name: DevicesLock :many
-SELECT id FROM devices WHERE principal_id = $1 AND state <> 'revoked' ORDER BY id FOR UPDATE
+SELECT d.id, d.principal_id, d.name, d.platform, d.client, d.client_version, d.state, d.pending_until, d.approved_via, d.revoke_reason,
+       d.last_seen_at, COALESCE(d.ip_pseudonym, '') AS ip_pseudonym, d.created_at, d.version, f.id AS flow_id, f.jkt AS flow_jkt
+FROM devices d
+LEFT JOIN auth_login_flows f ON f.device_id = d.id AND f.state = 'device_pending'
+WHERE d.principal_id = $1 AND d.state <> 'revoked'
+ORDER BY d.id
+FOR UPDATE OF d
 `
 
+type DevicesLockRow struct {
+	ID            ids.ID
+	PrincipalID   ids.ID
+	Name          string
+	Platform      string
+	Client        string
+	ClientVersion string
+	State         string
+	PendingUntil  *time.Time
+	ApprovedVia   *string
+	RevokeReason  *string
+	LastSeenAt    time.Time
+	IpPseudonym   string
+	CreatedAt     time.Time
+	Version       int64
+	FlowID        *ids.ID
+	FlowJkt       []byte
+}
+
 // Locks the living devices of a principal, ascending. devices_principal.
-func (q *Queries) DevicesLock(ctx context.Context, principalID ids.ID) ([]ids.ID, error) {
+func (q *Queries) DevicesLock(ctx context.Context, principalID ids.ID) ([]DevicesLockRow, error) {
 	rows, err := q.db.Query(ctx, devicesLock, principalID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ids.ID{}
+	items := []DevicesLockRow{}
 	for rows.Next() {
-		var id ids.ID
-		if err := rows.Scan(&id); err != nil {
+		var i DevicesLockRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PrincipalID,
+			&i.Name,
+			&i.Platform,
+			&i.Client,
+			&i.ClientVersion,
+			&i.State,
+			&i.PendingUntil,
+			&i.ApprovedVia,
+			&i.RevokeReason,
+			&i.LastSeenAt,
+			&i.IpPseudonym,
+			&i.CreatedAt,
+			&i.Version,
+			&i.FlowID,
+			&i.FlowJkt,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const devicesOfPrincipal = `-- name: DevicesOfPrincipal :many
+SELECT d.id, d.principal_id, d.name, d.platform, d.client, d.client_version, d.state, d.pending_until, d.approved_via, d.revoke_reason,
+       d.last_seen_at, COALESCE(d.ip_pseudonym, '') AS ip_pseudonym, d.created_at, d.version, f.id AS flow_id, f.jkt AS flow_jkt
+FROM devices d
+LEFT JOIN auth_login_flows f ON f.device_id = d.id AND f.state = 'device_pending'
+WHERE d.principal_id = $1 AND d.state <> 'revoked'
+  AND ($2::text = '' OR d.state = $2::text)
+  AND ($3::uuid IS NULL OR d.id < $3::uuid)
+ORDER BY d.id DESC
+LIMIT $4::int
+`
+
+type DevicesOfPrincipalParams struct {
+	PrincipalID ids.ID
+	State       string
+	Before      *ids.ID
+	LimitRows   int32
+}
+
+type DevicesOfPrincipalRow struct {
+	ID            ids.ID
+	PrincipalID   ids.ID
+	Name          string
+	Platform      string
+	Client        string
+	ClientVersion string
+	State         string
+	PendingUntil  *time.Time
+	ApprovedVia   *string
+	RevokeReason  *string
+	LastSeenAt    time.Time
+	IpPseudonym   string
+	CreatedAt     time.Time
+	Version       int64
+	FlowID        *ids.ID
+	FlowJkt       []byte
+}
+
+// Devices of a person that are not revoked, newest first, behind the ID of the page before.
+// devices_principal.
+func (q *Queries) DevicesOfPrincipal(ctx context.Context, arg DevicesOfPrincipalParams) ([]DevicesOfPrincipalRow, error) {
+	rows, err := q.db.Query(ctx, devicesOfPrincipal,
+		arg.PrincipalID,
+		arg.State,
+		arg.Before,
+		arg.LimitRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DevicesOfPrincipalRow{}
+	for rows.Next() {
+		var i DevicesOfPrincipalRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PrincipalID,
+			&i.Name,
+			&i.Platform,
+			&i.Client,
+			&i.ClientVersion,
+			&i.State,
+			&i.PendingUntil,
+			&i.ApprovedVia,
+			&i.RevokeReason,
+			&i.LastSeenAt,
+			&i.IpPseudonym,
+			&i.CreatedAt,
+			&i.Version,
+			&i.FlowID,
+			&i.FlowJkt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -181,6 +453,74 @@ func (q *Queries) DevicesRevoke(ctx context.Context, at time.Time, reason string
 	return err
 }
 
+const devicesRevokedOfPrincipal = `-- name: DevicesRevokedOfPrincipal :many
+SELECT d.id, d.principal_id, d.name, d.platform, d.client, d.client_version, d.state, d.pending_until, d.approved_via, d.revoke_reason,
+       d.last_seen_at, COALESCE(d.ip_pseudonym, '') AS ip_pseudonym, d.created_at, d.version, f.id AS flow_id, f.jkt AS flow_jkt
+FROM devices d
+LEFT JOIN auth_login_flows f ON f.device_id = d.id AND f.state = 'device_pending'
+WHERE d.principal_id = $1 AND d.state = 'revoked'
+  AND ($2::uuid IS NULL OR d.id < $2::uuid)
+ORDER BY d.id DESC
+LIMIT $3::int
+`
+
+type DevicesRevokedOfPrincipalRow struct {
+	ID            ids.ID
+	PrincipalID   ids.ID
+	Name          string
+	Platform      string
+	Client        string
+	ClientVersion string
+	State         string
+	PendingUntil  *time.Time
+	ApprovedVia   *string
+	RevokeReason  *string
+	LastSeenAt    time.Time
+	IpPseudonym   string
+	CreatedAt     time.Time
+	Version       int64
+	FlowID        *ids.ID
+	FlowJkt       []byte
+}
+
+// The revoked ones in the same order. devices_revoked.
+func (q *Queries) DevicesRevokedOfPrincipal(ctx context.Context, principalID ids.ID, before *ids.ID, limitRows int32) ([]DevicesRevokedOfPrincipalRow, error) {
+	rows, err := q.db.Query(ctx, devicesRevokedOfPrincipal, principalID, before, limitRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DevicesRevokedOfPrincipalRow{}
+	for rows.Next() {
+		var i DevicesRevokedOfPrincipalRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.PrincipalID,
+			&i.Name,
+			&i.Platform,
+			&i.Client,
+			&i.ClientVersion,
+			&i.State,
+			&i.PendingUntil,
+			&i.ApprovedVia,
+			&i.RevokeReason,
+			&i.LastSeenAt,
+			&i.IpPseudonym,
+			&i.CreatedAt,
+			&i.Version,
+			&i.FlowID,
+			&i.FlowJkt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const devicesTouch = `-- name: DevicesTouch :exec
 UPDATE devices d
 SET last_seen_at = v.seen, ip_pseudonym = COALESCE(NULLIF(v.pseudonym, ''), d.ip_pseudonym)
@@ -192,6 +532,71 @@ WHERE d.id = v.id AND d.last_seen_at < v.seen
 func (q *Queries) DevicesTouch(ctx context.Context, devices []ids.ID, seen []time.Time, pseudonyms []string) error {
 	_, err := q.db.Exec(ctx, devicesTouch, devices, seen, pseudonyms)
 	return err
+}
+
+const devicesUncollected = `-- name: DevicesUncollected :many
+SELECT id, principal_id FROM devices
+WHERE state = 'active' AND picked_up_at IS NULL AND approved_at < $1::timestamptz
+ORDER BY approved_at
+LIMIT $2::int
+`
+
+type DevicesUncollectedRow struct {
+	ID          ids.ID
+	PrincipalID ids.ID
+}
+
+// Devices that were let in and never came for their session. devices_uncollected.
+func (q *Queries) DevicesUncollected(ctx context.Context, before time.Time, batch int32) ([]DevicesUncollectedRow, error) {
+	rows, err := q.db.Query(ctx, devicesUncollected, before, batch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DevicesUncollectedRow{}
+	for rows.Next() {
+		var i DevicesUncollectedRow
+		if err := rows.Scan(&i.ID, &i.PrincipalID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const devicesUndecided = `-- name: DevicesUndecided :many
+SELECT id, principal_id FROM devices
+WHERE state = 'pending' AND pending_until <= $1::timestamptz
+LIMIT $2::int
+`
+
+type DevicesUndecidedRow struct {
+	ID          ids.ID
+	PrincipalID ids.ID
+}
+
+// Devices that have waited too long. devices_cleanup.
+func (q *Queries) DevicesUndecided(ctx context.Context, before time.Time, batch int32) ([]DevicesUndecidedRow, error) {
+	rows, err := q.db.Query(ctx, devicesUndecided, before, batch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DevicesUndecidedRow{}
+	for rows.Next() {
+		var i DevicesUndecidedRow
+		if err := rows.Scan(&i.ID, &i.PrincipalID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const devicesUnused = `-- name: DevicesUnused :many

@@ -26,7 +26,7 @@ func (q *Queries) FlowAttempt(ctx context.Context, maxAttempts int32, iD ids.ID)
 }
 
 const flowByID = `-- name: FlowByID :one
-SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device, state, attempts, expires_at
+SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device_id, amr, proved_at, device, state, attempts, expires_at
 FROM auth_login_flows
 WHERE id = $1
 `
@@ -39,6 +39,9 @@ type FlowByIDRow struct {
 	SessionID        *ids.ID
 	Jkt              []byte
 	EnrollmentCodeID *ids.ID
+	DeviceID         *ids.ID
+	Amr              []string
+	ProvedAt         *time.Time
 	Device           json.RawMessage
 	State            string
 	Attempts         int32
@@ -56,12 +59,29 @@ func (q *Queries) FlowByID(ctx context.Context, id ids.ID) (FlowByIDRow, error) 
 		&i.SessionID,
 		&i.Jkt,
 		&i.EnrollmentCodeID,
+		&i.DeviceID,
+		&i.Amr,
+		&i.ProvedAt,
 		&i.Device,
 		&i.State,
 		&i.Attempts,
 		&i.ExpiresAt,
 	)
 	return i, err
+}
+
+const flowCollect = `-- name: FlowCollect :execrows
+UPDATE auth_login_flows SET state = 'consumed'
+WHERE id = $1 AND state = 'device_pending'
+`
+
+// Compare and swap, as FlowConsume.
+func (q *Queries) FlowCollect(ctx context.Context, id ids.ID) (int64, error) {
+	result, err := q.db.Exec(ctx, flowCollect, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const flowConsume = `-- name: FlowConsume :execrows
@@ -76,6 +96,43 @@ func (q *Queries) FlowConsume(ctx context.Context, id ids.ID) (int64, error) {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const flowExtend = `-- name: FlowExtend :exec
+UPDATE auth_login_flows SET expires_at = $1 WHERE id = $2 AND state = 'device_pending'
+`
+
+func (q *Queries) FlowExtend(ctx context.Context, expiresAt time.Time, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, flowExtend, expiresAt, iD)
+	return err
+}
+
+const flowHold = `-- name: FlowHold :exec
+UPDATE auth_login_flows
+SET state = 'device_pending', principal_id = $1, device_id = $2, amr = $3, proved_at = $4, expires_at = $5
+WHERE id = $6 AND state = 'consumed'
+`
+
+type FlowHoldParams struct {
+	PrincipalID *ids.ID
+	DeviceID    *ids.ID
+	Amr         []string
+	ProvedAt    *time.Time
+	ExpiresAt   time.Time
+	ID          ids.ID
+}
+
+// Keeps a flow, which the running unit has consumed, for the device that waits.
+func (q *Queries) FlowHold(ctx context.Context, arg FlowHoldParams) error {
+	_, err := q.db.Exec(ctx, flowHold,
+		arg.PrincipalID,
+		arg.DeviceID,
+		arg.Amr,
+		arg.ProvedAt,
+		arg.ExpiresAt,
+		arg.ID,
+	)
+	return err
 }
 
 const flowInsert = `-- name: FlowInsert :exec

@@ -300,18 +300,21 @@ func (q *Queries) SessionForAuthentication(ctx context.Context, id ids.ID) (Sess
 
 const sessionInsert = `-- name: SessionInsert :exec
 INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
-VALUES ($1, $2, $3, 'login', $4, $5, $6::timestamptz, $6::timestamptz, $7::text, $8, $6::timestamptz, $6::timestamptz, $9, $10)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::timestamptz, $11::timestamptz, $12, $13)
 `
 
 type SessionInsertParams struct {
 	ID            ids.ID
 	PrincipalID   ids.ID
 	DeviceID      *ids.ID
+	Kind          string
 	Driver        string
 	Amr           []string
-	At            time.Time
-	StepUpMethod  string
+	AuthTime      time.Time
+	StepUpAt      *time.Time
+	StepUpMethod  *string
 	Jkt           []byte
+	At            time.Time
 	IdleExpiresAt time.Time
 	ExpiresAt     time.Time
 }
@@ -321,11 +324,14 @@ func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) er
 		arg.ID,
 		arg.PrincipalID,
 		arg.DeviceID,
+		arg.Kind,
 		arg.Driver,
 		arg.Amr,
-		arg.At,
+		arg.AuthTime,
+		arg.StepUpAt,
 		arg.StepUpMethod,
 		arg.Jkt,
+		arg.At,
 		arg.IdleExpiresAt,
 		arg.ExpiresAt,
 	)

@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- kind: expand
+-- Devices that wait for approval, and pairing: a new device or a command line is let in from
+-- a device that is signed in.
+
+-- +goose Up
+
+-- How and when the person of a flow was proven, for a session that starts when her new
+-- device has been approved.
+ALTER TABLE auth_login_flows
+    ADD COLUMN amr       text[]      NOT NULL DEFAULT '{}',
+    ADD COLUMN proved_at timestamptz;
+
+-- The flow of a device that waits.
+CREATE INDEX auth_login_flows_device ON auth_login_flows (device_id) WHERE state = 'device_pending';
+
+CREATE INDEX devices_revoked ON devices (principal_id, id) WHERE state = 'revoked';
+
+-- Devices that were let in and never came back for their session.
+CREATE INDEX devices_uncollected ON devices (approved_at) WHERE state = 'active' AND picked_up_at IS NULL;
+
+-- A request to be let in: a machine holds the device code, a person types the user code.
+CREATE TABLE device_pairings (
+    id                 uuid        PRIMARY KEY,
+    client_kind        text        NOT NULL CHECK (client_kind IN ('device', 'cli')),
+    device_code_hash   bytea       NOT NULL UNIQUE CHECK (octet_length(device_code_hash) = 32),
+    user_code_hash     bytea       NOT NULL CHECK (octet_length(user_code_hash) = 32),
+    device_name        text        NOT NULL CHECK (char_length(device_name) BETWEEN 1 AND 60),
+    platform           text        NOT NULL CHECK (platform IN ('web', 'ios', 'android', 'macos', 'windows', 'linux', 'other')),
+    client             text        NOT NULL CHECK (client IN ('app', 'console', 'cli')),
+    client_version     text        NOT NULL,
+    jwk                jsonb       NOT NULL,
+    jkt                bytea       NOT NULL CHECK (octet_length(jkt) = 32),
+    state              text        NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'consumed', 'expired')),
+    principal_id       uuid        REFERENCES principals (id),
+    decided_session_id uuid,
+    decided_at         timestamptz,
+    poll_interval_ms   int         NOT NULL CHECK (poll_interval_ms > 0),
+    last_polled_at     timestamptz,
+    ip_key_id          uuid,
+    ip_pseudonym       text,
+    created_at         timestamptz NOT NULL,
+    expires_at         timestamptz NOT NULL,
+    CHECK (state NOT IN ('approved', 'denied', 'consumed') OR decided_at IS NOT NULL),
+    CHECK (state NOT IN ('approved', 'consumed') OR principal_id IS NOT NULL)
+);
+
+-- Of the pairings that wait, a typed code means one.
+CREATE UNIQUE INDEX device_pairings_user_code ON device_pairings (user_code_hash) WHERE state = 'pending';
+CREATE INDEX device_pairings_expiry ON device_pairings (expires_at);
+CREATE INDEX device_pairings_approved ON device_pairings (principal_id) WHERE state = 'approved';
