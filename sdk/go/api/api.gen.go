@@ -157,6 +157,13 @@ const (
 	ChannelKindText  ChannelKind = "text"
 )
 
+// Defines values for ClientAuth.
+const (
+	ClientAuthClientSecretBasic ClientAuth = "client_secret_basic"
+	ClientAuthClientSecretPost  ClientAuth = "client_secret_post"
+	ClientAuthNone              ClientAuth = "none"
+)
+
 // Defines values for ClientKind.
 const (
 	ClientKindApp     ClientKind = "app"
@@ -313,6 +320,11 @@ const (
 	HeartbeatStateOnline   HeartbeatState = "online"
 )
 
+// Defines values for IdentityProviderKind.
+const (
+	IdentityProviderKindOidc IdentityProviderKind = "oidc"
+)
+
 // Defines values for InstanceUpdatedDataChanged.
 const (
 	InstanceUpdatedDataChangedBranding    InstanceUpdatedDataChanged = "branding"
@@ -451,6 +463,12 @@ const (
 	ProjectBindingReadinessNotReady ProjectBindingReadiness = "not_ready"
 	ProjectBindingReadinessReady    ProjectBindingReadiness = "ready"
 	ProjectBindingReadinessUnknown  ProjectBindingReadiness = "unknown"
+)
+
+// Defines values for Provisioning.
+const (
+	ProvisioningAuto Provisioning = "auto"
+	ProvisioningNone Provisioning = "none"
 )
 
 // Defines values for ReadOnlyMarkSource.
@@ -1424,6 +1442,27 @@ type ChannelOperator struct {
 	Mode OperatorMode `json:"mode"`
 }
 
+// ClaimNames Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+type ClaimNames struct {
+	Email         *string `json:"email,omitempty"`
+	EmailVerified *string `json:"email_verified,omitempty"`
+
+	// Groups Not read unless named.
+	Groups *string `json:"groups,omitempty"`
+	Handle *string `json:"handle,omitempty"`
+	Locale *string `json:"locale,omitempty"`
+
+	// Mfa True when a second factor was used. Besides, `amr` is read.
+	Mfa  *string `json:"mfa,omitempty"`
+	Name *string `json:"name,omitempty"`
+
+	// Subject Who it is, for ever. Usually `sub`.
+	Subject *string `json:"subject,omitempty"`
+}
+
+// ClientAuth How the server proves itself to the provider.
+type ClientAuth string
+
 // ClientKind Which client a device runs.
 type ClientKind string
 
@@ -1541,6 +1580,60 @@ type CreateGroupRequest struct {
 	Handle      string           `json:"handle"`
 	Mentionable *bool            `json:"mentionable,omitempty"`
 	Name        string           `json:"name"`
+}
+
+// CreateIdentityProviderRequest defines model for CreateIdentityProviderRequest.
+type CreateIdentityProviderRequest struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains,omitzero"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs *int64 `json:"claim_ttl_ms,omitempty"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims *ClaimNames `json:"claims,omitempty"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth ClientAuth `json:"client_auth"`
+	ClientID   string     `json:"client_id"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef *string `json:"client_secret_ref,omitempty"`
+
+	// DisplayName Name on the button.
+	DisplayName string `json:"display_name"`
+	Enabled     *bool  `json:"enabled,omitempty"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon *string `json:"icon,omitempty"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer string `json:"issuer"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key  string               `json:"key"`
+	Kind IdentityProviderKind `json:"kind"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail *bool `json:"link_by_email,omitempty"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs *int64 `json:"max_auth_age_ms,omitempty"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail *bool `json:"require_email,omitempty"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr *string `json:"required_acr,omitempty"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes,omitzero"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa *bool `json:"trust_mfa,omitempty"`
 }
 
 // CreateMessageRequest defines model for CreateMessageRequest.
@@ -2314,6 +2407,82 @@ type IdentifyClient struct {
 	Version  string   `json:"version"`
 }
 
+// IdentityProvider A provider that signs people in. The client secret is never shown.
+type IdentityProvider struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs int64 `json:"claim_ttl_ms"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims ClaimNames `json:"claims"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth ClientAuth `json:"client_auth"`
+	ClientID   string     `json:"client_id"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef string    `json:"client_secret_ref"`
+	CreatedAt       time.Time `json:"created_at"`
+
+	// DisplayName Name on the button.
+	DisplayName string `json:"display_name"`
+	Enabled     bool   `json:"enabled"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon string `json:"icon"`
+	ID   string `json:"id"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer string `json:"issuer"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key  string               `json:"key"`
+	Kind IdentityProviderKind `json:"kind"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail bool `json:"link_by_email"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs int64 `json:"max_auth_age_ms"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning Provisioning `json:"provisioning"`
+
+	// RedirectURI What to register at the provider.
+	RedirectURI string `json:"redirect_uri"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail bool `json:"require_email"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr string `json:"required_acr"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa  bool      `json:"trust_mfa"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Version   int64     `json:"version"`
+}
+
+// IdentityProviderKind defines model for IdentityProviderKind.
+type IdentityProviderKind string
+
+// IdentityProviderList defines model for IdentityProviderList.
+type IdentityProviderList struct {
+	Items []IdentityProvider `json:"items"`
+}
+
+// IdentityProviderTest What a look at the provider found. Without problems, people can sign in.
+type IdentityProviderTest struct {
+	Discovery *ProviderDiscovery `json:"discovery"`
+	Keys      []ProviderKey      `json:"keys"`
+	Problems  []ProviderProblem  `json:"problems"`
+}
+
 // Instance Public data of the instance, as `instance.updated` carries it.
 type Instance struct {
 	Branding Branding `json:"branding"`
@@ -2950,6 +3119,35 @@ type ProjectReadiness struct {
 	DetailCode *string `json:"detail_code,omitempty"`
 	Ready      bool    `json:"ready"`
 }
+
+// ProviderDiscovery defines model for ProviderDiscovery.
+type ProviderDiscovery struct {
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	ClaimsSupported       []string `json:"claims_supported"`
+	Issuer                string   `json:"issuer"`
+	JWKSURI               string   `json:"jwks_uri"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	UserinfoEndpoint      string   `json:"userinfo_endpoint"`
+}
+
+// ProviderKey defines model for ProviderKey.
+type ProviderKey struct {
+	// Alg The algorithm the key verifies.
+	Alg string `json:"alg"`
+	Kid string `json:"kid"`
+}
+
+// ProviderProblem defines model for ProviderProblem.
+type ProviderProblem struct {
+	// Code One of `url_not_allowed`, `dns`, `address_blocked`, `connect`, `tls`, `timeout`, `response_too_large`, `redirect`, `busy`, `http_status`, `malformed`, `issuer_mismatch`, `no_usable_key`, `pkce_unsupported`, `client_auth_unsupported`, `secret_missing`.
+	Code string `json:"code"`
+
+	// Detail One sentence for the person who operates the instance.
+	Detail string `json:"detail"`
+}
+
+// Provisioning Whether a first login makes a person.
+type Provisioning string
 
 // PutGroupMemberRequest defines model for PutGroupMemberRequest.
 type PutGroupMemberRequest struct {
@@ -4057,6 +4255,59 @@ type UpdateGroupRequest struct {
 	Name        *string `json:"name,omitempty"`
 }
 
+// UpdateIdentityProviderRequest Merge patch. Members left out stay as they are; `claims` is replaced as a whole.
+type UpdateIdentityProviderRequest struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains,omitzero"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs *int64 `json:"claim_ttl_ms,omitempty"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims *ClaimNames `json:"claims,omitempty"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth *ClientAuth `json:"client_auth,omitempty"`
+	ClientID   *string     `json:"client_id,omitempty"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef *string `json:"client_secret_ref,omitempty"`
+
+	// DisplayName Name on the button.
+	DisplayName *string `json:"display_name,omitempty"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon *string `json:"icon,omitempty"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer *string `json:"issuer,omitempty"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key *string `json:"key,omitempty"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail *bool `json:"link_by_email,omitempty"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs *int64 `json:"max_auth_age_ms,omitempty"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail *bool `json:"require_email,omitempty"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr *string `json:"required_acr,omitempty"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes,omitzero"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa *bool `json:"trust_mfa,omitempty"`
+}
+
 // UpdateInstanceSettingsRequest Flat map of key to value; null restores the default.
 type UpdateInstanceSettingsRequest map[string]interface{}
 
@@ -4308,6 +4559,9 @@ type PasskeyID = string
 
 // PrincipalID defines model for PrincipalID.
 type PrincipalID = string
+
+// ProviderID defines model for ProviderID.
+type ProviderID = string
 
 // RunID defines model for RunID.
 type RunID = string
@@ -4668,6 +4922,30 @@ type RemoveGroupMemberParams struct {
 
 // PutGroupMemberParams defines parameters for PutGroupMember.
 type PutGroupMemberParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CreateIdentityProviderParams defines parameters for CreateIdentityProvider.
+type CreateIdentityProviderParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteIdentityProviderParams defines parameters for DeleteIdentityProvider.
+type DeleteIdentityProviderParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateIdentityProviderParams defines parameters for UpdateIdentityProvider.
+type UpdateIdentityProviderParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5112,6 +5390,12 @@ type UpdateGroupJSONRequestBody = UpdateGroupRequest
 
 // PutGroupMemberJSONRequestBody defines body for PutGroupMember for application/json ContentType.
 type PutGroupMemberJSONRequestBody = PutGroupMemberRequest
+
+// CreateIdentityProviderJSONRequestBody defines body for CreateIdentityProvider for application/json ContentType.
+type CreateIdentityProviderJSONRequestBody = CreateIdentityProviderRequest
+
+// UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
+type UpdateIdentityProviderJSONRequestBody = UpdateIdentityProviderRequest
 
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest

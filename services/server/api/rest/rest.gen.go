@@ -168,6 +168,13 @@ const (
 	ChannelKindText  ChannelKind = "text"
 )
 
+// Defines values for ClientAuth.
+const (
+	ClientAuthClientSecretBasic ClientAuth = "client_secret_basic"
+	ClientAuthClientSecretPost  ClientAuth = "client_secret_post"
+	ClientAuthNone              ClientAuth = "none"
+)
+
 // Defines values for ClientKind.
 const (
 	ClientKindApp     ClientKind = "app"
@@ -297,6 +304,11 @@ const (
 	HeartbeatStateOnline   HeartbeatState = "online"
 )
 
+// Defines values for IdentityProviderKind.
+const (
+	IdentityProviderKindOidc IdentityProviderKind = "oidc"
+)
+
 // Defines values for Level.
 const (
 	LevelManage  Level = "manage"
@@ -419,6 +431,12 @@ const (
 	ProjectBindingReadinessNotReady ProjectBindingReadiness = "not_ready"
 	ProjectBindingReadinessReady    ProjectBindingReadiness = "ready"
 	ProjectBindingReadinessUnknown  ProjectBindingReadiness = "unknown"
+)
+
+// Defines values for Provisioning.
+const (
+	ProvisioningAuto Provisioning = "auto"
+	ProvisioningNone Provisioning = "none"
 )
 
 // Defines values for ReadOnlyMarkSource.
@@ -1180,6 +1198,27 @@ type ChannelOperator struct {
 	Mode OperatorMode `json:"mode"`
 }
 
+// ClaimNames Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+type ClaimNames struct {
+	Email         *string `json:"email,omitempty"`
+	EmailVerified *string `json:"email_verified,omitempty"`
+
+	// Groups Not read unless named.
+	Groups *string `json:"groups,omitempty"`
+	Handle *string `json:"handle,omitempty"`
+	Locale *string `json:"locale,omitempty"`
+
+	// Mfa True when a second factor was used. Besides, `amr` is read.
+	Mfa  *string `json:"mfa,omitempty"`
+	Name *string `json:"name,omitempty"`
+
+	// Subject Who it is, for ever. Usually `sub`.
+	Subject *string `json:"subject,omitempty"`
+}
+
+// ClientAuth How the server proves itself to the provider.
+type ClientAuth string
+
 // ClientKind Which client a device runs.
 type ClientKind string
 
@@ -1295,6 +1334,60 @@ type CreateGroupRequest struct {
 	Handle      string           `json:"handle"`
 	Mentionable *bool            `json:"mentionable,omitempty"`
 	Name        string           `json:"name"`
+}
+
+// CreateIdentityProviderRequest defines model for CreateIdentityProviderRequest.
+type CreateIdentityProviderRequest struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains,omitzero"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs *int64 `json:"claim_ttl_ms,omitempty"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims *ClaimNames `json:"claims,omitempty"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth ClientAuth `json:"client_auth"`
+	ClientID   string     `json:"client_id"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef *string `json:"client_secret_ref,omitempty"`
+
+	// DisplayName Name on the button.
+	DisplayName string `json:"display_name"`
+	Enabled     *bool  `json:"enabled,omitempty"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon *string `json:"icon,omitempty"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer string `json:"issuer"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key  string               `json:"key"`
+	Kind IdentityProviderKind `json:"kind"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail *bool `json:"link_by_email,omitempty"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs *int64 `json:"max_auth_age_ms,omitempty"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail *bool `json:"require_email,omitempty"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr *string `json:"required_acr,omitempty"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes,omitzero"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa *bool `json:"trust_mfa,omitempty"`
 }
 
 // CreateMessageRequest defines model for CreateMessageRequest.
@@ -1843,6 +1936,82 @@ type HeartbeatDetails struct {
 // HeartbeatState defines model for HeartbeatState.
 type HeartbeatState string
 
+// IdentityProvider A provider that signs people in. The client secret is never shown.
+type IdentityProvider struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs int64 `json:"claim_ttl_ms"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims ClaimNames `json:"claims"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth ClientAuth `json:"client_auth"`
+	ClientID   string     `json:"client_id"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef string        `json:"client_secret_ref"`
+	CreatedAt       jsontype.Time `json:"created_at"`
+
+	// DisplayName Name on the button.
+	DisplayName string `json:"display_name"`
+	Enabled     bool   `json:"enabled"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon string `json:"icon"`
+	ID   ids.ID `json:"id"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer string `json:"issuer"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key  string               `json:"key"`
+	Kind IdentityProviderKind `json:"kind"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail bool `json:"link_by_email"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs int64 `json:"max_auth_age_ms"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning Provisioning `json:"provisioning"`
+
+	// RedirectURI What to register at the provider.
+	RedirectURI string `json:"redirect_uri"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail bool `json:"require_email"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr string `json:"required_acr"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa  bool          `json:"trust_mfa"`
+	UpdatedAt jsontype.Time `json:"updated_at"`
+	Version   int64         `json:"version"`
+}
+
+// IdentityProviderKind defines model for IdentityProviderKind.
+type IdentityProviderKind string
+
+// IdentityProviderList defines model for IdentityProviderList.
+type IdentityProviderList struct {
+	Items []IdentityProvider `json:"items"`
+}
+
+// IdentityProviderTest What a look at the provider found. Without problems, people can sign in.
+type IdentityProviderTest struct {
+	Discovery *ProviderDiscovery `json:"discovery"`
+	Keys      []ProviderKey      `json:"keys"`
+	Problems  []ProviderProblem  `json:"problems"`
+}
+
 // Instance Public data of the instance, as `instance.updated` carries it.
 type Instance struct {
 	Branding Branding `json:"branding"`
@@ -2350,6 +2519,35 @@ type ProjectReadiness struct {
 	DetailCode *string `json:"detail_code,omitempty"`
 	Ready      bool    `json:"ready"`
 }
+
+// ProviderDiscovery defines model for ProviderDiscovery.
+type ProviderDiscovery struct {
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	ClaimsSupported       []string `json:"claims_supported"`
+	Issuer                string   `json:"issuer"`
+	JWKSURI               string   `json:"jwks_uri"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	UserinfoEndpoint      string   `json:"userinfo_endpoint"`
+}
+
+// ProviderKey defines model for ProviderKey.
+type ProviderKey struct {
+	// Alg The algorithm the key verifies.
+	Alg string `json:"alg"`
+	Kid string `json:"kid"`
+}
+
+// ProviderProblem defines model for ProviderProblem.
+type ProviderProblem struct {
+	// Code One of `url_not_allowed`, `dns`, `address_blocked`, `connect`, `tls`, `timeout`, `response_too_large`, `redirect`, `busy`, `http_status`, `malformed`, `issuer_mismatch`, `no_usable_key`, `pkce_unsupported`, `client_auth_unsupported`, `secret_missing`.
+	Code string `json:"code"`
+
+	// Detail One sentence for the person who operates the instance.
+	Detail string `json:"detail"`
+}
+
+// Provisioning Whether a first login makes a person.
+type Provisioning string
 
 // PutGroupMemberRequest defines model for PutGroupMemberRequest.
 type PutGroupMemberRequest struct {
@@ -3166,6 +3364,59 @@ type UpdateGroupRequest struct {
 	Name        *string `json:"name,omitempty"`
 }
 
+// UpdateIdentityProviderRequest Merge patch. Members left out stay as they are; `claims` is replaced as a whole.
+type UpdateIdentityProviderRequest struct {
+	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
+	AllowedDomains []string `json:"allowed_domains,omitzero"`
+
+	// ClaimTTLMs How long a membership that came from a group claim lasts without another login.
+	ClaimTTLMs *int64 `json:"claim_ttl_ms,omitempty"`
+
+	// Claims Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read.
+	Claims *ClaimNames `json:"claims,omitempty"`
+
+	// ClientAuth How the server proves itself to the provider.
+	ClientAuth *ClientAuth `json:"client_auth,omitempty"`
+	ClientID   *string     `json:"client_id,omitempty"`
+
+	// ClientSecretRef Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`.
+	ClientSecretRef *string `json:"client_secret_ref,omitempty"`
+
+	// DisplayName Name on the button.
+	DisplayName *string `json:"display_name,omitempty"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+
+	// Icon Name of an icon that clients know; empty for none.
+	Icon *string `json:"icon,omitempty"`
+
+	// Issuer Address of the provider, exactly as it names itself in its tokens.
+	Issuer *string `json:"issuer,omitempty"`
+
+	// Key Short name for people who operate the instance; unique.
+	Key *string `json:"key,omitempty"`
+
+	// LinkByEmail Link a person whose verified address the provider confirms. Never an owner.
+	LinkByEmail *bool `json:"link_by_email,omitempty"`
+
+	// MaxAuthAgeMs How long ago the provider may have asked the person; 0 for no limit.
+	MaxAuthAgeMs *int64 `json:"max_auth_age_ms,omitempty"`
+
+	// Provisioning Whether a first login makes a person.
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
+
+	// RequireEmail Refuse logins without an e-mail address.
+	RequireEmail *bool `json:"require_email,omitempty"`
+
+	// RequiredAcr Refuse logins without this `acr`; empty for any.
+	RequiredAcr *string `json:"required_acr,omitempty"`
+
+	// Scopes Asked for at sign-in; `openid` is always among them.
+	Scopes []string `json:"scopes,omitzero"`
+
+	// TrustMfa Believe the provider when it says that a second factor was used.
+	TrustMfa *bool `json:"trust_mfa,omitempty"`
+}
+
 // UpdateInstanceSettingsRequest Flat map of key to value; null restores the default.
 type UpdateInstanceSettingsRequest map[string]interface{}
 
@@ -3289,6 +3540,9 @@ type PasskeyID = ids.ID
 
 // PrincipalID defines model for PrincipalID.
 type PrincipalID = ids.ID
+
+// ProviderID defines model for ProviderID.
+type ProviderID = ids.ID
 
 // RunID defines model for RunID.
 type RunID = ids.ID
@@ -3551,6 +3805,18 @@ type ListGroupMembersParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// DeleteIdentityProviderParams defines parameters for DeleteIdentityProvider.
+type DeleteIdentityProviderParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// UpdateIdentityProviderParams defines parameters for UpdateIdentityProvider.
+type UpdateIdentityProviderParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
 // UpdateInstanceSettingsParams defines parameters for UpdateInstanceSettings.
 type UpdateInstanceSettingsParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
@@ -3803,6 +4069,12 @@ type UpdateGroupJSONRequestBody = UpdateGroupRequest
 // PutGroupMemberJSONRequestBody defines body for PutGroupMember for application/json ContentType.
 type PutGroupMemberJSONRequestBody = PutGroupMemberRequest
 
+// CreateIdentityProviderJSONRequestBody defines body for CreateIdentityProvider for application/json ContentType.
+type CreateIdentityProviderJSONRequestBody = CreateIdentityProviderRequest
+
+// UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
+type UpdateIdentityProviderJSONRequestBody = UpdateIdentityProviderRequest
+
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
 
@@ -4012,6 +4284,24 @@ type ServerInterface interface {
 	// GetPrincipalByHandle Find a member by handle
 	// (GET /handles/{handle})
 	GetPrincipalByHandle(w http.ResponseWriter, r *http.Request, handle Handle)
+	// ListIdentityProviders List identity providers
+	// (GET /identity-providers)
+	ListIdentityProviders(w http.ResponseWriter, r *http.Request)
+	// CreateIdentityProvider Connect an identity provider
+	// (POST /identity-providers)
+	CreateIdentityProvider(w http.ResponseWriter, r *http.Request)
+	// DeleteIdentityProvider Remove an identity provider
+	// (DELETE /identity-providers/{provider_id})
+	DeleteIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID, params DeleteIdentityProviderParams)
+	// GetIdentityProvider Get an identity provider
+	// (GET /identity-providers/{provider_id})
+	GetIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID)
+	// UpdateIdentityProvider Change an identity provider
+	// (PATCH /identity-providers/{provider_id})
+	UpdateIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID, params UpdateIdentityProviderParams)
+	// TestIdentityProvider Test an identity provider
+	// (POST /identity-providers/{provider_id}/test)
+	TestIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID)
 	// GetInstance Get the public data of the instance
 	// (GET /instance)
 	GetInstance(w http.ResponseWriter, r *http.Request)
@@ -6206,6 +6496,194 @@ func (siw *ServerInterfaceWrapper) GetPrincipalByHandle(w http.ResponseWriter, r
 	handler.ServeHTTP(w, r)
 }
 
+// ListIdentityProviders operation middleware
+func (siw *ServerInterfaceWrapper) ListIdentityProviders(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListIdentityProviders(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateIdentityProvider operation middleware
+func (siw *ServerInterfaceWrapper) CreateIdentityProvider(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateIdentityProvider(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteIdentityProvider operation middleware
+func (siw *ServerInterfaceWrapper) DeleteIdentityProvider(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "provider_id" -------------
+	var providerID ProviderID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "provider_id", r.PathValue("provider_id"), &providerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "provider_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteIdentityProviderParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteIdentityProvider(w, r, providerID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetIdentityProvider operation middleware
+func (siw *ServerInterfaceWrapper) GetIdentityProvider(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "provider_id" -------------
+	var providerID ProviderID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "provider_id", r.PathValue("provider_id"), &providerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "provider_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetIdentityProvider(w, r, providerID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateIdentityProvider operation middleware
+func (siw *ServerInterfaceWrapper) UpdateIdentityProvider(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "provider_id" -------------
+	var providerID ProviderID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "provider_id", r.PathValue("provider_id"), &providerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "provider_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateIdentityProviderParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateIdentityProvider(w, r, providerID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// TestIdentityProvider operation middleware
+func (siw *ServerInterfaceWrapper) TestIdentityProvider(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "provider_id" -------------
+	var providerID ProviderID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "provider_id", r.PathValue("provider_id"), &providerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "provider_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.TestIdentityProvider(w, r, providerID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetInstance operation middleware
 func (siw *ServerInterfaceWrapper) GetInstance(w http.ResponseWriter, r *http.Request) {
 
@@ -8345,6 +8823,12 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/groups/{group_id}/members/{principal_id}", wrapper.RemoveGroupMember)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/groups/{group_id}/members/{principal_id}", wrapper.PutGroupMember)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/handles/{handle}", wrapper.GetPrincipalByHandle)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/identity-providers", wrapper.ListIdentityProviders)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/identity-providers", wrapper.CreateIdentityProvider)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/identity-providers/{provider_id}", wrapper.DeleteIdentityProvider)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/identity-providers/{provider_id}", wrapper.GetIdentityProvider)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/identity-providers/{provider_id}", wrapper.UpdateIdentityProvider)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/identity-providers/{provider_id}/test", wrapper.TestIdentityProvider)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance", wrapper.GetInstance)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance/settings", wrapper.GetInstanceSettings)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/instance/settings", wrapper.UpdateInstanceSettings)
@@ -9692,6 +10176,158 @@ func (response GetPrincipalByHandle200JSONResponse) VisitGetPrincipalByHandleRes
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIdentityProvidersRequestObject struct {
+}
+
+type ListIdentityProvidersResponseObject interface {
+	VisitListIdentityProvidersResponse(w http.ResponseWriter) error
+}
+
+type ListIdentityProviders200JSONResponse IdentityProviderList
+
+func (response ListIdentityProviders200JSONResponse) VisitListIdentityProvidersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateIdentityProviderRequestObject struct {
+	Body *CreateIdentityProviderJSONRequestBody
+}
+
+type CreateIdentityProviderResponseObject interface {
+	VisitCreateIdentityProviderResponse(w http.ResponseWriter) error
+}
+
+type CreateIdentityProvider201ResponseHeaders struct {
+	ETag string
+}
+
+type CreateIdentityProvider201JSONResponse struct {
+	Body    IdentityProvider
+	Headers CreateIdentityProvider201ResponseHeaders
+}
+
+func (response CreateIdentityProvider201JSONResponse) VisitCreateIdentityProviderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteIdentityProviderRequestObject struct {
+	ProviderID ProviderID `json:"provider_id"`
+	Params     DeleteIdentityProviderParams
+}
+
+type DeleteIdentityProviderResponseObject interface {
+	VisitDeleteIdentityProviderResponse(w http.ResponseWriter) error
+}
+
+type DeleteIdentityProvider204Response struct {
+}
+
+func (response DeleteIdentityProvider204Response) VisitDeleteIdentityProviderResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type GetIdentityProviderRequestObject struct {
+	ProviderID ProviderID `json:"provider_id"`
+}
+
+type GetIdentityProviderResponseObject interface {
+	VisitGetIdentityProviderResponse(w http.ResponseWriter) error
+}
+
+type GetIdentityProvider200ResponseHeaders struct {
+	ETag string
+}
+
+type GetIdentityProvider200JSONResponse struct {
+	Body    IdentityProvider
+	Headers GetIdentityProvider200ResponseHeaders
+}
+
+func (response GetIdentityProvider200JSONResponse) VisitGetIdentityProviderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateIdentityProviderRequestObject struct {
+	ProviderID ProviderID `json:"provider_id"`
+	Params     UpdateIdentityProviderParams
+	Body       *UpdateIdentityProviderJSONRequestBody
+}
+
+type UpdateIdentityProviderResponseObject interface {
+	VisitUpdateIdentityProviderResponse(w http.ResponseWriter) error
+}
+
+type UpdateIdentityProvider200ResponseHeaders struct {
+	ETag string
+}
+
+type UpdateIdentityProvider200JSONResponse struct {
+	Body    IdentityProvider
+	Headers UpdateIdentityProvider200ResponseHeaders
+}
+
+func (response UpdateIdentityProvider200JSONResponse) VisitUpdateIdentityProviderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type TestIdentityProviderRequestObject struct {
+	ProviderID ProviderID `json:"provider_id"`
+}
+
+type TestIdentityProviderResponseObject interface {
+	VisitTestIdentityProviderResponse(w http.ResponseWriter) error
+}
+
+type TestIdentityProvider200JSONResponse IdentityProviderTest
+
+func (response TestIdentityProvider200JSONResponse) VisitTestIdentityProviderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -11241,6 +11877,24 @@ type StrictServerInterface interface {
 	// GetPrincipalByHandle Find a member by handle
 	// (GET /handles/{handle})
 	GetPrincipalByHandle(ctx context.Context, request GetPrincipalByHandleRequestObject) (GetPrincipalByHandleResponseObject, error)
+	// ListIdentityProviders List identity providers
+	// (GET /identity-providers)
+	ListIdentityProviders(ctx context.Context, request ListIdentityProvidersRequestObject) (ListIdentityProvidersResponseObject, error)
+	// CreateIdentityProvider Connect an identity provider
+	// (POST /identity-providers)
+	CreateIdentityProvider(ctx context.Context, request CreateIdentityProviderRequestObject) (CreateIdentityProviderResponseObject, error)
+	// DeleteIdentityProvider Remove an identity provider
+	// (DELETE /identity-providers/{provider_id})
+	DeleteIdentityProvider(ctx context.Context, request DeleteIdentityProviderRequestObject) (DeleteIdentityProviderResponseObject, error)
+	// GetIdentityProvider Get an identity provider
+	// (GET /identity-providers/{provider_id})
+	GetIdentityProvider(ctx context.Context, request GetIdentityProviderRequestObject) (GetIdentityProviderResponseObject, error)
+	// UpdateIdentityProvider Change an identity provider
+	// (PATCH /identity-providers/{provider_id})
+	UpdateIdentityProvider(ctx context.Context, request UpdateIdentityProviderRequestObject) (UpdateIdentityProviderResponseObject, error)
+	// TestIdentityProvider Test an identity provider
+	// (POST /identity-providers/{provider_id}/test)
+	TestIdentityProvider(ctx context.Context, request TestIdentityProviderRequestObject) (TestIdentityProviderResponseObject, error)
 	// GetInstance Get the public data of the instance
 	// (GET /instance)
 	GetInstance(ctx context.Context, request GetInstanceRequestObject) (GetInstanceResponseObject, error)
@@ -13051,6 +13705,198 @@ func (sh *strictHandler) GetPrincipalByHandle(w http.ResponseWriter, r *http.Req
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetPrincipalByHandleResponseObject); ok {
 		if err := validResponse.VisitGetPrincipalByHandleResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListIdentityProviders operation middleware
+func (sh *strictHandler) ListIdentityProviders(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "listIdentityProviders"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListIdentityProvidersRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListIdentityProviders(ctx, request.(ListIdentityProvidersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListIdentityProviders")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListIdentityProvidersResponseObject); ok {
+		if err := validResponse.VisitListIdentityProvidersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateIdentityProvider operation middleware
+func (sh *strictHandler) CreateIdentityProvider(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "createIdentityProvider"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request CreateIdentityProviderRequestObject
+
+	var body CreateIdentityProviderJSONRequestBody
+	if err := decodeBody(r, "createIdentityProvider", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateIdentityProvider(ctx, request.(CreateIdentityProviderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateIdentityProvider")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateIdentityProviderResponseObject); ok {
+		if err := validResponse.VisitCreateIdentityProviderResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteIdentityProvider operation middleware
+func (sh *strictHandler) DeleteIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID, params DeleteIdentityProviderParams) {
+	if err := checkParams(r, "deleteIdentityProvider"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request DeleteIdentityProviderRequestObject
+
+	request.ProviderID = providerID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteIdentityProvider(ctx, request.(DeleteIdentityProviderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteIdentityProvider")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteIdentityProviderResponseObject); ok {
+		if err := validResponse.VisitDeleteIdentityProviderResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetIdentityProvider operation middleware
+func (sh *strictHandler) GetIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID) {
+	if err := checkParams(r, "getIdentityProvider"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request GetIdentityProviderRequestObject
+
+	request.ProviderID = providerID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetIdentityProvider(ctx, request.(GetIdentityProviderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetIdentityProvider")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetIdentityProviderResponseObject); ok {
+		if err := validResponse.VisitGetIdentityProviderResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateIdentityProvider operation middleware
+func (sh *strictHandler) UpdateIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID, params UpdateIdentityProviderParams) {
+	if err := checkParams(r, "updateIdentityProvider"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UpdateIdentityProviderRequestObject
+
+	request.ProviderID = providerID
+	request.Params = params
+
+	var body UpdateIdentityProviderJSONRequestBody
+	if err := decodeBody(r, "updateIdentityProvider", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateIdentityProvider(ctx, request.(UpdateIdentityProviderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateIdentityProvider")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateIdentityProviderResponseObject); ok {
+		if err := validResponse.VisitUpdateIdentityProviderResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// TestIdentityProvider operation middleware
+func (sh *strictHandler) TestIdentityProvider(w http.ResponseWriter, r *http.Request, providerID ProviderID) {
+	if err := checkParams(r, "testIdentityProvider"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request TestIdentityProviderRequestObject
+
+	request.ProviderID = providerID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.TestIdentityProvider(ctx, request.(TestIdentityProviderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "TestIdentityProvider")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(TestIdentityProviderResponseObject); ok {
+		if err := validResponse.VisitTestIdentityProviderResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/gateway/adapters/ws"
 	gatewayapp "github.com/OWNER/bothy/services/server/internal/gateway/app"
 	"github.com/OWNER/bothy/services/server/internal/platform/config"
+	"github.com/OWNER/bothy/services/server/internal/platform/egress"
 	"github.com/OWNER/bothy/services/server/internal/platform/httpserver"
 	"github.com/OWNER/bothy/services/server/internal/platform/jobs"
 	"github.com/OWNER/bothy/services/server/internal/platform/lifecycle"
@@ -41,6 +42,7 @@ type Config struct {
 	Otel      otel.Config
 	Log       otel.LogConfig
 	RateLimit ratelimit.Config
+	Egress    egress.Config
 	Jobs      jobs.Config
 	Sync      syncConfig
 	Gateway   gatewayapp.Config
@@ -107,6 +109,7 @@ func schema(c *Config) *config.Schema {
 	s.Bind("otel", &c.Otel)
 	s.Bind("otel", &c.Log)
 	s.Bind("ratelimit", &c.RateLimit)
+	s.Bind("egress", &c.Egress)
 	s.Bind("jobs", &c.Jobs)
 	s.Bind("sync", &c.Sync)
 	s.Bind("gateway", &c.Gateway)
@@ -130,6 +133,7 @@ func crossChecks(s *config.Schema, c *Config) {
 	s.Check("tls_pair", []string{"server.tls.certificate_file", "server.tls.key_ref"}, func() error { return c.HTTP.CheckTLSPair() })
 	s.Check("unavailable_whole_seconds", []string{"http.unavailable_retry_after"}, func() error { return c.HTTP.CheckWholeSeconds() })
 	s.Check("shutdown_budget", []string{"shutdown.total_timeout"}, func() error { return c.Lifecycle.CheckBudget() })
+	s.Check("egress_entries", []string{"egress.allowed_hosts"}, func() error { return c.Egress.CheckEntries() })
 	s.Check("embedded_single_process", []string{"database.mode", "server.role"}, func() error {
 		if c.PG.Mode == pg.ModeEmbedded && c.Lifecycle.Role != "all" {
 			return errors.New("an embedded database serves one process; set server.role to all or database.mode to external")

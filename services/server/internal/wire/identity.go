@@ -10,11 +10,13 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/argon2"
 	identityhttp "github.com/OWNER/bothy/services/server/internal/identity/adapters/httpapi"
 	identityjobs "github.com/OWNER/bothy/services/server/internal/identity/adapters/jobs"
+	"github.com/OWNER/bothy/services/server/internal/identity/adapters/oidc"
 	identitypg "github.com/OWNER/bothy/services/server/internal/identity/adapters/postgres"
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/webauthn"
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+	"github.com/OWNER/bothy/services/server/internal/platform/secrets"
 )
 
 type identityModule struct {
@@ -55,7 +57,8 @@ func (p *process) buildIdentity(context.Context) error {
 	m.service, err = identityapp.New(config, identityapp.Deps{
 		Units: p.units, Clock: p.clock, Log: p.log, Authorizer: p.authz.service, Audit: p.audit.recorder, Events: p.sync.appender,
 		Keys: p.instance.service, Instance: p.instance.service, Settings: p.instance.service, Grants: p.authz.service,
-		Groups: p.authz.service, Store: store, Hasher: hasher, Ceremonies: ceremonies, Throttle: p.limiter, Proofs: m.proofs, Memory: memory,
+		Groups: p.authz.service, Store: store, Hasher: hasher, Ceremonies: ceremonies, OpenID: oidc.New(p.egress),
+		Secrets: providerSecrets{p.secrets}, Throttle: p.limiter, Proofs: m.proofs, Memory: memory,
 		CredentialEnded: p.credentialEnded,
 	})
 	if err != nil {
@@ -76,4 +79,14 @@ func (p *process) credentialEnded(principal ids.ID) {
 	if p.gateway != nil {
 		p.gateway.gateway.CredentialEnded(principal)
 	}
+}
+
+// providerSecrets reads the client secrets of identity providers, whose references stand in
+// the database and not in the configuration.
+type providerSecrets struct{ secrets *secrets.Provider }
+
+// Secret gives the secret behind a reference.
+func (p providerSecrets) Secret(ref string) (string, error) {
+	v, err := p.secrets.Resolve("identity_provider.client_secret_ref", ref)
+	return v.Reveal(), err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
 	"github.com/OWNER/bothy/services/server/internal/kernel/eventlog"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
+	"github.com/OWNER/bothy/services/server/internal/platform/egress"
 	"github.com/OWNER/bothy/services/server/internal/platform/jobs"
 	"github.com/OWNER/bothy/services/server/internal/platform/otel"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg"
@@ -28,6 +29,7 @@ type process struct {
 	meter     otel.Meter
 	secrets   *secrets.Provider
 	limiter   *ratelimit.Limiter
+	egress    *egress.Client
 	observer  Observer
 
 	db       *pg.DB

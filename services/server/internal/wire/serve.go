@@ -19,6 +19,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
 	"github.com/OWNER/bothy/services/server/internal/platform/buildinfo"
 	"github.com/OWNER/bothy/services/server/internal/platform/config"
+	"github.com/OWNER/bothy/services/server/internal/platform/egress"
 	"github.com/OWNER/bothy/services/server/internal/platform/health"
 	"github.com/OWNER/bothy/services/server/internal/platform/httpserver"
 	"github.com/OWNER/bothy/services/server/internal/platform/jobs"
@@ -172,6 +173,10 @@ func (s *Server) openSecrets(context.Context) (err error) {
 		return err
 	}
 	s.limiter, err = ratelimit.New(s.config.RateLimit, s.clock)
+	if err != nil {
+		return err
+	}
+	s.egress, err = egress.New(s.config.Egress, egress.WithListeners(s.config.HTTP.ListenAddr, s.config.HTTP.InternalListenAddr))
 	if err != nil {
 		return err
 	}

@@ -798,6 +798,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/identity-providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List identity providers
+         * @description For owners, by `key`. There are at most 20. People who sign in see the enabled ones among the login options of the discovery document.
+         */
+        get: operations["listIdentityProviders"];
+        put?: never;
+        /**
+         * Connect an identity provider
+         * @description Nothing is fetched yet; call `testIdentityProvider` before people use it. Reasons of `conflict`: `key_taken`, `issuer_taken`, `provider_limit`.
+         */
+        post: operations["createIdentityProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/identity-providers/{provider_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an identity provider */
+        get: operations["getIdentityProvider"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove an identity provider
+         * @description Only one that nobody is linked with; disable it otherwise. Reason of `conflict`: `in_use`.
+         */
+        delete: operations["deleteIdentityProvider"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an identity provider
+         * @description Takes effect for the next login. Sessions go on. Reasons of `conflict`: `key_taken`, `issuer_taken`, `in_use` (the issuer of a provider that people are linked with), `no_login_left` (an owner would keep no way in).
+         */
+        patch: operations["updateIdentityProvider"];
+        trace?: never;
+    };
+    "/identity-providers/{provider_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test an identity provider
+         * @description Fetches metadata and keys of the provider anew and reads the client secret, without signing anybody in. The answer names every problem that would keep people out.
+         */
+        post: operations["testIdentityProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/instance": {
         parameters: {
             query?: never;
@@ -2311,6 +2380,25 @@ export interface components {
             agent_id: string | null;
             mode: components["schemas"]["OperatorMode"];
         };
+        /** @description Which claim of the provider means what. A member that is left out keeps its usual name; an empty one is not read. */
+        ClaimNames: {
+            email?: string;
+            email_verified?: string;
+            /** @description Not read unless named. */
+            groups?: string;
+            handle?: string;
+            locale?: string;
+            /** @description True when a second factor was used. Besides, `amr` is read. */
+            mfa?: string;
+            name?: string;
+            /** @description Who it is, for ever. Usually `sub`. */
+            subject?: string;
+        };
+        /**
+         * @description How the server proves itself to the provider.
+         * @enum {string}
+         */
+        ClientAuth: "client_secret_basic" | "client_secret_post" | "none";
         /**
          * @description Which client a device runs.
          * @enum {string}
@@ -2410,6 +2498,46 @@ export interface components {
             /** @default true */
             mentionable: boolean;
             name: string;
+        };
+        CreateIdentityProviderRequest: {
+            /** @description Domains of verified addresses for which people are made; empty for any. */
+            allowed_domains?: string[];
+            /**
+             * Format: int64
+             * @description How long a membership that came from a group claim lasts without another login.
+             */
+            claim_ttl_ms?: number;
+            claims?: components["schemas"]["ClaimNames"];
+            client_auth: components["schemas"]["ClientAuth"];
+            client_id: string;
+            /** @description Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`. */
+            client_secret_ref?: string;
+            /** @description Name on the button. */
+            display_name: string;
+            enabled?: boolean;
+            /** @description Name of an icon that clients know; empty for none. */
+            icon?: string;
+            /** @description Address of the provider, exactly as it names itself in its tokens. */
+            issuer: string;
+            /** @description Short name for people who operate the instance; unique. */
+            key: string;
+            kind: components["schemas"]["IdentityProviderKind"];
+            /** @description Link a person whose verified address the provider confirms. Never an owner. */
+            link_by_email?: boolean;
+            /**
+             * Format: int64
+             * @description How long ago the provider may have asked the person; 0 for no limit.
+             */
+            max_auth_age_ms?: number;
+            provisioning?: components["schemas"]["Provisioning"];
+            /** @description Refuse logins without an e-mail address. */
+            require_email?: boolean;
+            /** @description Refuse logins without this `acr`; empty for any. */
+            required_acr?: string;
+            /** @description Asked for at sign-in; `openid` is always among them. */
+            scopes?: string[];
+            /** @description Believe the provider when it says that a second factor was used. */
+            trust_mfa?: boolean;
         };
         CreateMessageRequest: {
             /**
@@ -3092,6 +3220,68 @@ export interface components {
             platform: components["schemas"]["Platform"];
             version: string;
         };
+        /** @description A provider that signs people in. The client secret is never shown. */
+        IdentityProvider: {
+            /** @description Domains of verified addresses for which people are made; empty for any. */
+            allowed_domains: string[];
+            /**
+             * Format: int64
+             * @description How long a membership that came from a group claim lasts without another login.
+             */
+            claim_ttl_ms: number;
+            claims: components["schemas"]["ClaimNames"];
+            client_auth: components["schemas"]["ClientAuth"];
+            client_id: string;
+            /** @description Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`. */
+            client_secret_ref: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Name on the button. */
+            display_name: string;
+            enabled: boolean;
+            /** @description Name of an icon that clients know; empty for none. */
+            icon: string;
+            /** Format: uuid */
+            id: string;
+            /** @description Address of the provider, exactly as it names itself in its tokens. */
+            issuer: string;
+            /** @description Short name for people who operate the instance; unique. */
+            key: string;
+            kind: components["schemas"]["IdentityProviderKind"];
+            /** @description Link a person whose verified address the provider confirms. Never an owner. */
+            link_by_email: boolean;
+            /**
+             * Format: int64
+             * @description How long ago the provider may have asked the person; 0 for no limit.
+             */
+            max_auth_age_ms: number;
+            provisioning: components["schemas"]["Provisioning"];
+            /** @description What to register at the provider. */
+            redirect_uri: string;
+            /** @description Refuse logins without an e-mail address. */
+            require_email: boolean;
+            /** @description Refuse logins without this `acr`; empty for any. */
+            required_acr: string;
+            /** @description Asked for at sign-in; `openid` is always among them. */
+            scopes: string[];
+            /** @description Believe the provider when it says that a second factor was used. */
+            trust_mfa: boolean;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @enum {string} */
+        IdentityProviderKind: "oidc";
+        IdentityProviderList: {
+            items: components["schemas"]["IdentityProvider"][];
+        };
+        /** @description What a look at the provider found. Without problems, people can sign in. */
+        IdentityProviderTest: {
+            discovery: components["schemas"]["ProviderDiscovery"] | null;
+            keys: components["schemas"]["ProviderKey"][];
+            problems: components["schemas"]["ProviderProblem"][];
+        };
         /** @description Public data of the instance, as `instance.updated` carries it. */
         Instance: {
             branding: components["schemas"]["Branding"];
@@ -3624,6 +3814,30 @@ export interface components {
             detail_code?: string;
             ready: boolean;
         };
+        ProviderDiscovery: {
+            authorization_endpoint: string;
+            claims_supported: string[];
+            issuer: string;
+            jwks_uri: string;
+            token_endpoint: string;
+            userinfo_endpoint: string;
+        };
+        ProviderKey: {
+            /** @description The algorithm the key verifies. */
+            alg: string;
+            kid: string;
+        };
+        ProviderProblem: {
+            /** @description One of `url_not_allowed`, `dns`, `address_blocked`, `connect`, `tls`, `timeout`, `response_too_large`, `redirect`, `busy`, `http_status`, `malformed`, `issuer_mismatch`, `no_usable_key`, `pkce_unsupported`, `client_auth_unsupported`, `secret_missing`. */
+            code: string;
+            /** @description One sentence for the person who operates the instance. */
+            detail: string;
+        };
+        /**
+         * @description Whether a first login makes a person.
+         * @enum {string}
+         */
+        Provisioning: "none" | "auto";
         PutGroupMemberRequest: {
             /**
              * Format: date-time
@@ -4597,6 +4811,46 @@ export interface components {
             mentionable?: boolean;
             name?: string;
         };
+        /** @description Merge patch. Members left out stay as they are; `claims` is replaced as a whole. */
+        UpdateIdentityProviderRequest: {
+            /** @description Domains of verified addresses for which people are made; empty for any. */
+            allowed_domains?: string[];
+            /**
+             * Format: int64
+             * @description How long a membership that came from a group claim lasts without another login.
+             */
+            claim_ttl_ms?: number;
+            claims?: components["schemas"]["ClaimNames"];
+            client_auth?: components["schemas"]["ClientAuth"];
+            client_id?: string;
+            /** @description Where the client secret lies: `file:<secrets.dir>/oidc_NAME`. The secret itself never passes the API. Empty with `client_auth` `none`. */
+            client_secret_ref?: string;
+            /** @description Name on the button. */
+            display_name?: string;
+            enabled?: boolean;
+            /** @description Name of an icon that clients know; empty for none. */
+            icon?: string;
+            /** @description Address of the provider, exactly as it names itself in its tokens. */
+            issuer?: string;
+            /** @description Short name for people who operate the instance; unique. */
+            key?: string;
+            /** @description Link a person whose verified address the provider confirms. Never an owner. */
+            link_by_email?: boolean;
+            /**
+             * Format: int64
+             * @description How long ago the provider may have asked the person; 0 for no limit.
+             */
+            max_auth_age_ms?: number;
+            provisioning?: components["schemas"]["Provisioning"];
+            /** @description Refuse logins without an e-mail address. */
+            require_email?: boolean;
+            /** @description Refuse logins without this `acr`; empty for any. */
+            required_acr?: string;
+            /** @description Asked for at sign-in; `openid` is always among them. */
+            scopes?: string[];
+            /** @description Believe the provider when it says that a second factor was used. */
+            trust_mfa?: boolean;
+        };
         /** @description Flat map of key to value; null restores the default. */
         UpdateInstanceSettingsRequest: {
             [key: string]: unknown;
@@ -4738,6 +4992,8 @@ export interface components {
         PasskeyID: string;
         /** @description Identifier of the member. */
         PrincipalID: string;
+        /** @description Identifier of the identity provider. */
+        ProviderID: string;
         /** @description Identifier of the run. */
         RunID: string;
         /** @description Identifier of the session. */
@@ -6224,6 +6480,166 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DirectoryEntry"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listIdentityProviders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProviderList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    createIdentityProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateIdentityProviderRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProvider"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getIdentityProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the identity provider. */
+                provider_id: components["parameters"]["ProviderID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProvider"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteIdentityProvider: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the identity provider. */
+                provider_id: components["parameters"]["ProviderID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    updateIdentityProvider: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the identity provider. */
+                provider_id: components["parameters"]["ProviderID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateIdentityProviderRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProvider"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    testIdentityProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the identity provider. */
+                provider_id: components["parameters"]["ProviderID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProviderTest"];
                 };
             };
             default: components["responses"]["Problem"];

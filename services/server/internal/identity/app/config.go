@@ -23,6 +23,7 @@ type Config struct {
 	EnrollmentTTL        time.Duration `key:"auth.enrollment_ttl" default:"72h" min:"1h" max:"720h" doc:"Lifetime of enrollment codes."`
 	RecoveryTTL          time.Duration `key:"auth.recovery_ttl" default:"1h" min:"5m" max:"24h" doc:"Lifetime of recovery codes."`
 	DPoPNonceTTL         time.Duration `key:"auth.dpop_nonce_ttl" default:"3m" min:"1m" max:"15m" doc:"How long a nonce of a DPoP proof is accepted."`
+	ClockSkew            time.Duration `key:"auth.clock_skew" default:"60s" min:"0s" max:"5m" doc:"How far the clock of an identity provider may differ."`
 	DPoPReplayMax        int           `key:"auth.dpop_replay_max" default:"200000" min:"1000" max:"10000000" doc:"Proofs remembered against repetition; beyond it the oldest nonces end early."`
 	PasswordMinLength    int           `key:"auth.password_min_length" default:"12" min:"8" max:"64" doc:"Shortest acceptable password in characters."`
 	LockoutDuration      time.Duration `key:"auth.lockout_duration" default:"15m" min:"1m" max:"24h" doc:"After twenty failures an account ignores passwords from unknown devices for so long."`
@@ -49,7 +50,7 @@ func DefaultConfig() Config {
 		CleanupInterval: 10 * time.Minute, DevicePendingTTL: 24 * time.Hour, DeviceInactiveRevoke: 2160 * time.Hour,
 		AccessTokenTTL: 10 * time.Minute, StepUpTTL: 5 * time.Minute, SessionIdleTTL: 720 * time.Hour, SessionMaxTTL: 4320 * time.Hour,
 		RefreshReuseGrace: 24 * time.Hour, LoginFlowTTL: 10 * time.Minute, EnrollmentTTL: 72 * time.Hour, RecoveryTTL: time.Hour,
-		DPoPNonceTTL: 3 * time.Minute, DPoPReplayMax: 200_000, PasswordMinLength: 12, LockoutDuration: 15 * time.Minute,
+		DPoPNonceTTL: 3 * time.Minute, DPoPReplayMax: 200_000, ClockSkew: time.Minute, PasswordMinLength: 12, LockoutDuration: 15 * time.Minute,
 		MaxDevices: 50, PATMaxTTL: 8760 * time.Hour, RevalidateInterval: 30 * time.Second,
 		CodeHMACKeyRef:       "file:<secrets.dir>/auth_code_hmac_key",
 		HandleRenameInterval: 720 * time.Hour, HandleHold: 2160 * time.Hour,

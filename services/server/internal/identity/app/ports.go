@@ -25,6 +25,7 @@ type Store interface {
 	RefreshTokens
 	APITokens
 	SourceReads
+	ProviderStore
 }
 
 // Accounts are principals, people and owners.

@@ -126,7 +126,8 @@ func checkNames(handle, displayName string) error {
 }
 
 // LoginOptions implements instance.LoginOptionsSource.
-func (s *Service) LoginOptions(context.Context) ([]instance.LoginOption, instance.PasswordPolicy, error) {
-	return []instance.LoginOption{{Driver: DriverPasskey, Label: "Passkey"}, {Driver: DriverLocal, Label: "Password"}},
-		instance.PasswordPolicy{MinLength: s.cfg.PasswordMinLength, MaxLength: domain.PasswordMaxLength}, nil
+func (s *Service) LoginOptions(ctx context.Context) ([]instance.LoginOption, instance.PasswordPolicy, error) {
+	options := []instance.LoginOption{{Driver: DriverPasskey, Label: "Passkey"}, {Driver: DriverLocal, Label: "Password"}}
+	providers, err := s.providerOptions(ctx)
+	return append(options, providers...), instance.PasswordPolicy{MinLength: s.cfg.PasswordMinLength, MaxLength: domain.PasswordMaxLength}, err
 }

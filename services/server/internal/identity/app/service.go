@@ -43,6 +43,8 @@ type Deps struct {
 	Hasher     Hasher
 	Ceremonies PasskeyCeremonies
 	Throttle   Throttle
+	OpenID     OpenID
+	Secrets    Secrets
 	// Proofs and Memory are shared with the Authenticator.
 	Proofs *Proofs
 	Memory *Memory

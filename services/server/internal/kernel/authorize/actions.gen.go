@@ -68,6 +68,10 @@ const (
 	ActionOwnerAdd Action = "owner.add"
 	// ActionOwnerRemove: take ownership from a person.
 	ActionOwnerRemove Action = "owner.remove"
+	// ActionIdentityProviderRead: read the identity providers.
+	ActionIdentityProviderRead Action = "identity_provider.read"
+	// ActionIdentityProviderManage: connect, change, test or remove an identity provider.
+	ActionIdentityProviderManage Action = "identity_provider.manage"
 	// ActionSelfRead: read the own account.
 	ActionSelfRead Action = "self.read"
 	// ActionSelfProfileUpdate: change the own profile.
@@ -483,6 +487,25 @@ var Catalogue = []Spec{
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.sensitive", Scope: "session",
 		Rules: []string{"ID-61"},
+	},
+	{
+		ID: ActionIdentityProviderRead, Module: "identity", Summary: "Read the identity providers",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read", Scope: "identity.admin",
+		Rules: []string{"ID-18"},
+	},
+	{
+		ID: ActionIdentityProviderManage, Module: "identity", Summary: "Connect, change, test or remove an identity provider",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"change", "key", "changed"},
+		Rules:   []string{"ID-18", "ID-35"},
 	},
 	{
 		ID: ActionSelfRead, Module: "identity", Summary: "Read the own account",

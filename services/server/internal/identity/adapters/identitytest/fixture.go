@@ -53,6 +53,8 @@ type Fixture struct {
 	Instance   *Instance
 	Grants     *Grants
 	Throttle   *Throttle
+	OpenID     *OpenID
+	Secrets    Secrets
 	Published  *Published
 	// TokensEnded counts what the module told about ended tokens, by principal.
 	TokensEnded sync.Map
@@ -99,7 +101,7 @@ func New(t testing.TB, db *pgtest.DB, change ...func(*app.Config)) *Fixture {
 	t.Helper()
 	f := &Fixture{
 		DB: db, Clock: clocktest.New(Start), Config: app.DefaultConfig(), Audit: &Audit{}, Events: &Events{}, Instance: &Instance{},
-		Grants: &Grants{}, Throttle: &Throttle{}, Published: &Published{}, IP: netip.MustParseAddr("192.0.2.7"),
+		Grants: &Grants{}, Throttle: &Throttle{}, OpenID: &OpenID{}, Secrets: Secrets{}, Published: &Published{}, IP: netip.MustParseAddr("192.0.2.7"),
 	}
 	f.Config.PublicURL, f.Config.CodeHMACKey, f.Config.SingleNode = Origin, []byte("a secret of at least thirty-two bytes"), true
 	for _, c := range change {
@@ -134,8 +136,8 @@ func (f *Fixture) build(t testing.TB) {
 	f.Service, err = app.New(f.Config, app.Deps{
 		Units: f.Units, Clock: f.Clock, Log: log, Authorizer: f.Authorizer, Audit: f.Audit, Events: f.Events, Keys: keys,
 		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: hasher,
-		Ceremonies: f.Ceremonies,
-		Throttle:   f.Throttle, Proofs: f.Proofs, Memory: memory,
+		Ceremonies: f.Ceremonies, OpenID: f.OpenID, Secrets: f.Secrets,
+		Throttle: f.Throttle, Proofs: f.Proofs, Memory: memory,
 		CredentialEnded: func(principal ids.ID) { f.TokensEnded.Store(principal, true) },
 	})
 	must(t, err)
