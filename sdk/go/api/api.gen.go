@@ -3986,6 +3986,11 @@ type StartRunRequest struct {
 	Title          *string              `json:"title,omitempty"`
 }
 
+// StartViewAsRequest defines model for StartViewAsRequest.
+type StartViewAsRequest struct {
+	PrincipalID string `json:"principal_id"`
+}
+
 // StepKind What a step of a run is.
 type StepKind string
 
@@ -4512,6 +4517,14 @@ type VerifyAuditRequest struct {
 	ToSeq *int64 `json:"to_seq,omitempty"`
 }
 
+// ViewAs defines model for ViewAs.
+type ViewAs struct {
+	// AccessToken Shown once; bound to the key of the device that asked.
+	AccessToken string    `json:"access_token"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	SessionID   string    `json:"session_id"`
+}
+
 // AgentID defines model for AgentID.
 type AgentID = string
 
@@ -4612,6 +4625,18 @@ type ListAccessHoldersParams struct {
 
 	// Cursor `next_cursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// StartViewAsParams defines parameters for StartViewAs.
+type StartViewAsParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// EndViewAsParams defines parameters for EndViewAs.
+type EndViewAsParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // ListAgentsParams defines parameters for ListAgents.
@@ -5333,6 +5358,9 @@ type RevokeUserSessionsParams struct {
 
 // PreviewAccessJSONRequestBody defines body for PreviewAccess for application/json ContentType.
 type PreviewAccessJSONRequestBody = PreviewAccessRequest
+
+// StartViewAsJSONRequestBody defines body for StartViewAs for application/json ContentType.
+type StartViewAsJSONRequestBody = StartViewAsRequest
 
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest

@@ -3133,6 +3133,11 @@ type StartRunRequest struct {
 	Title          *string              `json:"title,omitempty"`
 }
 
+// StartViewAsRequest defines model for StartViewAsRequest.
+type StartViewAsRequest struct {
+	PrincipalID ids.ID `json:"principal_id"`
+}
+
 // StepKind What a step of a run is.
 type StepKind string
 
@@ -3491,6 +3496,14 @@ type VerifyAuditRequest struct {
 
 	// ToSeq Last row; the last there is when absent.
 	ToSeq *int64 `json:"to_seq,omitempty"`
+}
+
+// ViewAs defines model for ViewAs.
+type ViewAs struct {
+	// AccessToken Shown once; bound to the key of the device that asked.
+	AccessToken string        `json:"access_token"`
+	ExpiresAt   jsontype.Time `json:"expires_at"`
+	SessionID   ids.ID        `json:"session_id"`
 }
 
 // AgentID defines model for AgentID.
@@ -4012,6 +4025,9 @@ type ListUserSessionsParams struct {
 // PreviewAccessJSONRequestBody defines body for PreviewAccess for application/json ContentType.
 type PreviewAccessJSONRequestBody = PreviewAccessRequest
 
+// StartViewAsJSONRequestBody defines body for StartViewAs for application/json ContentType.
+type StartViewAsJSONRequestBody = StartViewAsRequest
+
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest
 
@@ -4149,6 +4165,12 @@ type ServerInterface interface {
 	// PreviewAccess Tell who would gain and lose what by a change
 	// (POST /access/preview)
 	PreviewAccess(w http.ResponseWriter, r *http.Request)
+	// StartViewAs Look at the instance as another person
+	// (POST /access/view-as)
+	StartViewAs(w http.ResponseWriter, r *http.Request)
+	// EndViewAs End the look at the instance as another person
+	// (DELETE /access/view-as/{session_id})
+	EndViewAs(w http.ResponseWriter, r *http.Request, sessionID SessionID)
 	// ListAgents List agents
 	// (GET /agents)
 	ListAgents(w http.ResponseWriter, r *http.Request, params ListAgentsParams)
@@ -4653,6 +4675,46 @@ func (siw *ServerInterfaceWrapper) PreviewAccess(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PreviewAccess(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StartViewAs operation middleware
+func (siw *ServerInterfaceWrapper) StartViewAs(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartViewAs(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EndViewAs operation middleware
+func (siw *ServerInterfaceWrapper) EndViewAs(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", r.PathValue("session_id"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndViewAs(w, r, sessionID)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -8778,6 +8840,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/access/hints", wrapper.GetAccessHints)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/access/holders", wrapper.ListAccessHolders)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/access/preview", wrapper.PreviewAccess)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/access/view-as", wrapper.StartViewAs)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/access/view-as/{session_id}", wrapper.EndViewAs)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents", wrapper.ListAgents)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents", wrapper.CreateAgent)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents/{agent_id}", wrapper.GetAgent)
@@ -8978,6 +9042,44 @@ func (response PreviewAccess200JSONResponse) VisitPreviewAccessResponse(w http.R
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type StartViewAsRequestObject struct {
+	Body *StartViewAsJSONRequestBody
+}
+
+type StartViewAsResponseObject interface {
+	VisitStartViewAsResponse(w http.ResponseWriter) error
+}
+
+type StartViewAs201JSONResponse ViewAs
+
+func (response StartViewAs201JSONResponse) VisitStartViewAsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EndViewAsRequestObject struct {
+	SessionID SessionID `json:"session_id"`
+}
+
+type EndViewAsResponseObject interface {
+	VisitEndViewAsResponse(w http.ResponseWriter) error
+}
+
+type EndViewAs204Response struct {
+}
+
+func (response EndViewAs204Response) VisitEndViewAsResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
 }
 
 type ListAgentsRequestObject struct {
@@ -11742,6 +11844,12 @@ type StrictServerInterface interface {
 	// PreviewAccess Tell who would gain and lose what by a change
 	// (POST /access/preview)
 	PreviewAccess(ctx context.Context, request PreviewAccessRequestObject) (PreviewAccessResponseObject, error)
+	// StartViewAs Look at the instance as another person
+	// (POST /access/view-as)
+	StartViewAs(ctx context.Context, request StartViewAsRequestObject) (StartViewAsResponseObject, error)
+	// EndViewAs End the look at the instance as another person
+	// (DELETE /access/view-as/{session_id})
+	EndViewAs(ctx context.Context, request EndViewAsRequestObject) (EndViewAsResponseObject, error)
 	// ListAgents List agents
 	// (GET /agents)
 	ListAgents(ctx context.Context, request ListAgentsRequestObject) (ListAgentsResponseObject, error)
@@ -12225,6 +12333,71 @@ func (sh *strictHandler) PreviewAccess(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(PreviewAccessResponseObject); ok {
 		if err := validResponse.VisitPreviewAccessResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// StartViewAs operation middleware
+func (sh *strictHandler) StartViewAs(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "startViewAs"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request StartViewAsRequestObject
+
+	var body StartViewAsJSONRequestBody
+	if err := decodeBody(r, "startViewAs", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.StartViewAs(ctx, request.(StartViewAsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "StartViewAs")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(StartViewAsResponseObject); ok {
+		if err := validResponse.VisitStartViewAsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EndViewAs operation middleware
+func (sh *strictHandler) EndViewAs(w http.ResponseWriter, r *http.Request, sessionID SessionID) {
+	if err := checkParams(r, "endViewAs"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request EndViewAsRequestObject
+
+	request.SessionID = sessionID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.EndViewAs(ctx, request.(EndViewAsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EndViewAs")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(EndViewAsResponseObject); ok {
+		if err := validResponse.VisitEndViewAsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

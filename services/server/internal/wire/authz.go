@@ -22,7 +22,7 @@ func (p *process) buildAuthz(context.Context) error {
 	p.sync = p.newLog()
 	service := authzapp.New(p.config.Modules.Authz, authzapp.Deps{
 		Store: authzpg.New(p.db), Units: p.units, Clock: p.clock, Counters: p.instance.service, Versions: p.instance.service,
-		Barrier: p.db.Barrier(), Events: p.sync.appender, Audit: p.audit.recorder, Log: p.log,
+		Barrier: p.db.Barrier(), Settings: p.instance.service, Events: p.sync.appender, Audit: p.audit.recorder, Log: p.log,
 	})
 	p.audit.recorder.SetAuthorizer(service)
 	p.authz = &authzModule{service: service, http: authzhttp.Handlers{Authz: service}}

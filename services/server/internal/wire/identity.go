@@ -67,7 +67,7 @@ func (p *process) buildIdentity(context.Context) error {
 	m.http = identityhttp.New(m.service, p.clock)
 	identityjobs.Register(p.jobs, m.service, config.CleanupInterval)
 	p.identity = m
-	p.authz.service.SetSources(app.Sources{Principals: m.sources, Credentials: m.sources, Handles: m.sources, PrincipalNames: m.service})
+	p.authz.service.SetSources(app.Sources{Principals: m.sources, Credentials: m.sources, Handles: m.sources, PrincipalNames: m.service, Views: m.service})
 	p.instance.service.SetPeers(instanceapp.Peers{
 		Authorizer: p.authz.service, Audit: p.audit.recorder, Events: p.sync.appender, Login: m.service,
 	})

@@ -100,6 +100,13 @@ func (s *Server) Person(t testing.TB, name string) *Client {
 	return s.Enroll(t, made.Str("enrollment.code"))
 }
 
+// WithAccess is the device with another access token, which it got without signing in.
+func (c *Client) WithAccess(token, session string) *Client {
+	other := &Client{Server: c.Server, DeviceKey: c.DeviceKey, ID: c.ID, Session: session, Device: c.Device}
+	other.set(&other.access, token)
+	return other
+}
+
 // Token makes an API token of the person.
 func (c *Client) Token(t testing.TB, scopes ...string) *Client {
 	t.Helper()

@@ -85,6 +85,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/view-as": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at the instance as another person
+         * @description For owners, read-only and for 15 minutes. The session belongs to the device that asks, cannot be refreshed and shows what both the person and the owner may see. The person finds it among her sessions and can end it. Reason of `conflict`: `already_viewing`; of `forbidden` where an owner has turned it off: `view_as_disabled`.
+         */
+        post: operations["startViewAs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/view-as/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End the look at the instance as another person
+         * @description For the owner who looks, from the view itself or from another session, and for the person.
+         */
+        delete: operations["endViewAs"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents": {
         parameters: {
             query?: never;
@@ -4551,6 +4591,10 @@ export interface components {
             runtime_session?: components["schemas"]["RuntimeSessionInput"];
             title?: string;
         };
+        StartViewAsRequest: {
+            /** Format: uuid */
+            principal_id: string;
+        };
         /**
          * @description What a step of a run is.
          * @enum {string}
@@ -4945,6 +4989,14 @@ export interface components {
              */
             to_seq?: number;
         };
+        ViewAs: {
+            /** @description Shown once; bound to the key of the device that asked. */
+            access_token: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            session_id: string;
+        };
     };
     responses: {
         /** @description The request failed. `code` says why. */
@@ -5123,6 +5175,59 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AccessPreview"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    startViewAs: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartViewAsRequest"];
+            };
+        };
+        responses: {
+            /** @description Begun. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ViewAs"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    endViewAs: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the session. */
+                session_id: components["parameters"]["SessionID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

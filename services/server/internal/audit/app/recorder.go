@@ -221,6 +221,10 @@ func (s *Service) row(ctx context.Context, e auditing.Entry, outcome auditing.Ou
 	if a.ActingFor != nil {
 		row.Actor.ActingForID = a.ActingFor.PrincipalID
 	}
+	if !a.ViewedBy.IsZero() {
+		// It is the owner who acts, with the eyes of the person.
+		row.Actor.ID, row.Actor.ViewAsID = a.ViewedBy, a.ID
+	}
 	meta := reqmeta.From(ctx)
 	row.CorrelationID, _ = ids.Parse(meta.CorrelationID) // Absent outside a request.
 	row.IPKeyID, row.IPPseudonym = s.pseudonym(meta.ClientIP, now)

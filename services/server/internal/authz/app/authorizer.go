@@ -136,6 +136,11 @@ func (s *Service) limits(ctx context.Context, q *request, a actor.Actor, e *doma
 			return deny(errs.CodeForbidden, reasonActingForLimited, held), nil
 		}
 	}
+	if !a.ViewedBy.IsZero() {
+		if v, err := s.withinView(ctx, q, a.ViewedBy, held); err != nil || v.code != "" {
+			return v, err
+		}
+	}
 	if q.spec.StepUp == authorize.StepUpAlways && !a.StepUpUntil.After(s.now(ctx)) {
 		return deny(errs.CodeStepUpRequired, reasonStepUpMissing, held), nil
 	}
@@ -250,6 +255,3 @@ func sourceError(action authorize.Action, err error) error {
 	}
 	return errs.Unavailable(fmt.Errorf("authorize %s: %w", action, err))
 }
-
-// Scope implements authorize.Authorizer.
-// common is what an agent and the person it works for can both see, place by place.

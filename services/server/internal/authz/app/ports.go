@@ -25,6 +25,8 @@ type Config struct {
 	// ReminderBefore are the times before an end at which those concerned are told, longest
 	// first.
 	ReminderBefore []time.Duration `key:"authz.expiry_reminder_before"`
+	// ViewAsTTL is how long an owner looks at the instance as somebody else.
+	ViewAsTTL time.Duration `key:"access.view_as_ttl"`
 	// ExpiryInterval is how often ended grants are removed; they count for nothing before.
 	ExpiryInterval time.Duration `key:"authz.expiry_interval"`
 }
@@ -38,7 +40,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		CacheMaxPrincipals: 20000, MaxGrantsPerTarget: 500, MaxGroups: 1000, MaxGroupMembers: 5000,
-		ReminderBefore: []time.Duration{week, day}, ExpiryInterval: time.Minute,
+		ReminderBefore: []time.Duration{week, day}, ExpiryInterval: time.Minute, ViewAsTTL: 15 * time.Minute,
 	}
 }
 

@@ -53,12 +53,16 @@ func (s *Service) scope(ctx context.Context, action authorize.Action) (authorize
 		return authorize.Scope{}, v, err
 	}
 	reach := e.Reach(st)
+	limitedBy := a.ViewedBy
 	if a.ActingFor != nil {
-		person, err := s.entry(ctx, a.ActingFor.PrincipalID)
+		limitedBy = a.ActingFor.PrincipalID
+	}
+	if !limitedBy.IsZero() {
+		other, err := s.entry(ctx, limitedBy)
 		if err != nil {
 			return authorize.Scope{}, v, err
 		}
-		reach = common(e, person, st)
+		reach = common(e, other, st)
 	}
 	return toScope(reach, version), v, nil
 }
@@ -76,21 +80,26 @@ func (s *Service) scopeAllowed(ctx context.Context, spec *authorize.Spec, a acto
 	if err == nil && v.code == "" && orderIsOver(spec, a) {
 		return deny(errs.CodeForbidden, reasonOrderIsOver, domain.Held{}), nil
 	}
+	if err == nil && v.code == "" && !a.ViewedBy.IsZero() && !spec.ViewAs {
+		return deny(errs.CodeForbidden, reasonViewReadOnly, domain.Held{}), nil
+	}
 	if err == nil && v.code == "" && a.ActingFor != nil && !spec.ActingFor {
 		return deny(errs.CodeForbidden, reasonActingForLimited, domain.Held{}), nil
 	}
 	return v, err
 }
 
-func common(agent, person *domain.Entry, st *domain.Structure) domain.Reach {
+// common is what two can both see, place by place: an agent and the person it works for, a
+// person and the owner who looks as her.
+func common(one, other *domain.Entry, st *domain.Structure) domain.Reach {
 	var out domain.Reach
 	for _, id := range st.Spaces() {
-		if agent.Space(id).Visible() && person.Space(id).Visible() {
+		if one.Space(id).Visible() && other.Space(id).Visible() {
 			out.Spaces = append(out.Spaces, id)
 		}
 	}
 	for _, id := range st.Channels() {
-		if c, ok := st.Channel(id); ok && agent.Channel(c).Visible() && person.Channel(c).Visible() {
+		if c, ok := st.Channel(id); ok && one.Channel(c).Visible() && other.Channel(c).Visible() {
 			out.Channels = append(out.Channels, id)
 		}
 	}

@@ -25,9 +25,11 @@ type Deps struct {
 	Versions instance.Versions
 	// Barrier tells the generation of the flusher; nil for none.
 	Barrier flush.Barrier
-	Events  eventlog.Appender
-	Audit   auditing.Recorder
-	Log     *slog.Logger
+	// Settings are those of the owner.
+	Settings instance.Settings
+	Events   eventlog.Appender
+	Audit    auditing.Recorder
+	Log      *slog.Logger
 }
 
 // Sources tell what authz does not own.
@@ -41,6 +43,8 @@ type Sources struct {
 	// "a member" and "this channel".
 	PrincipalNames authz.PrincipalNames
 	PlaceNames     authz.PlaceNames
+	// Views begins the sessions of owners who look as somebody else.
+	Views authz.ViewSessions
 }
 
 // Service is the module's one object: it decides, delivers, and changes grants.
@@ -52,6 +56,7 @@ type Service struct {
 	counters instance.Counters
 	versions instance.Versions
 	barrier  flush.Barrier
+	settings instance.Settings
 	events   eventlog.Appender
 	audit    auditing.Recorder
 	log      *slog.Logger
@@ -67,6 +72,7 @@ type Service struct {
 
 	principalNames authz.PrincipalNames
 	placeNames     authz.PlaceNames
+	views          authz.ViewSessions
 }
 
 var (
@@ -85,9 +91,9 @@ func New(cfg Config, d Deps) *Service {
 	none := unwired{}
 	return &Service{
 		cfg: cfg, store: d.Store, units: d.Units, clock: d.Clock, counters: d.Counters, versions: d.Versions,
-		barrier: d.Barrier, events: d.Events, audit: d.Audit, log: d.Log, cache: newCache(cfg.CacheMaxPrincipals),
+		barrier: d.Barrier, settings: d.Settings, events: d.Events, audit: d.Audit, log: d.Log, cache: newCache(cfg.CacheMaxPrincipals),
 		spec: authorize.SpecOf, principals: none, credentials: none, places: none, agents: none, handles: none,
-		principalNames: none, placeNames: none,
+		principalNames: none, placeNames: none, views: none,
 	}
 }
 
@@ -105,6 +111,9 @@ func (s *Service) SetSources(src Sources) {
 	}
 	if src.Agents != nil {
 		s.agents = src.Agents
+	}
+	if src.Views != nil {
+		s.views = src.Views
 	}
 	if src.PrincipalNames != nil {
 		s.principalNames = src.PrincipalNames

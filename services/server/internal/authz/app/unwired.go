@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
@@ -65,3 +66,13 @@ func (unwired) PrincipalNames(context.Context, []ids.ID) (map[ids.ID]string, err
 
 // PlaceName implements authz.PlaceNames.
 func (unwired) PlaceName(context.Context, authz.Target) (string, error) { return "", nil }
+
+// BeginView implements authz.ViewSessions by refusing.
+func (unwired) BeginView(context.Context, ids.ID, time.Duration) (authz.ViewSession, error) {
+	return authz.ViewSession{}, errs.Forbidden(reasonViewDisabled)
+}
+
+// ViewToken implements authz.ViewSessions by refusing.
+func (unwired) ViewToken(context.Context, ids.ID) (string, error) {
+	return "", errs.Forbidden(reasonViewDisabled)
+}

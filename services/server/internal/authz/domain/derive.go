@@ -91,10 +91,11 @@ func Derive(p Principal, spot Spot, sources []Source, now time.Time) (Held, []St
 	if !p.Active {
 		steps = append(steps, Step{Code: CodeDisabled})
 	}
-	if p.Owner && !spot.Channel.Direct {
+	takesPart := spot.Channel.Direct && slices.Contains(spot.Channel.Participants, p.ID)
+	if p.Owner && (takesPart || !spot.Channel.Direct) {
 		steps = append(steps, Step{Code: CodeOwner, Contributes: ownerHeld, Counted: p.Active})
 	}
-	if spot.Channel.Direct && slices.Contains(spot.Channel.Participants, p.ID) {
+	if takesPart {
 		steps = append(steps, Step{Code: CodeParticipant, Contributes: participantHeld, Counted: p.Active})
 	}
 	if !spot.Channel.Operator.IsZero() && spot.Channel.Operator == p.ID {

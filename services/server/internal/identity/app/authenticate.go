@@ -202,6 +202,8 @@ func (c SessionCredential) check(now time.Time) error {
 	switch {
 	case !c.Session.Live(now):
 		return errUnauthenticated("session_ended", nil)
+	case !c.Bound:
+		return errUnauthenticated("session_ended", errors.New("parent_ended"))
 	case !c.DeviceActive:
 		return errUnauthenticated("session_ended", errors.New("device_revoked"))
 	case !c.Active:
@@ -214,7 +216,7 @@ func (c SessionCredential) check(now time.Time) error {
 func (c SessionCredential) actor(stepUpTTL time.Duration) actor.Actor {
 	who := actor.Actor{
 		ID: c.Session.PrincipalID, Kind: c.PrincipalKind, Owner: c.Owner, Guest: c.Guest,
-		SessionID: c.Session.ID, DeviceID: c.Session.DeviceID,
+		SessionID: c.Session.ID, DeviceID: c.Session.DeviceID, ViewedBy: c.ViewedBy,
 	}
 	if !c.Session.StepUpAt.IsZero() {
 		who.StepUpUntil = c.Session.StepUpAt.Add(stepUpTTL)

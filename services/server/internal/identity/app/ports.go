@@ -127,8 +127,18 @@ type Devices interface {
 	DeviceExpired(ctx context.Context, id ids.ID, x DeviceExpiry) (bool, error)
 }
 
+// ViewSessions are sessions in which an owner looks at the instance as another person.
+type ViewSessions interface {
+	InsertView(ctx context.Context, s Session, viewer ids.ID, at time.Time) error
+	// HasView reports whether a session has a living view.
+	HasView(ctx context.Context, parent ids.ID, at time.Time) (bool, error)
+	// Viewer is the owner behind a living view.
+	Viewer(ctx context.Context, session ids.ID, at time.Time) (viewer ids.ID, found bool, err error)
+}
+
 // Sessions are sessions of people.
 type Sessions interface {
+	ViewSessions
 	// SessionForAuthentication is one statement, whatever it finds.
 	SessionForAuthentication(ctx context.Context, id ids.ID) (c SessionCredential, found bool, err error)
 	// InsertSession stores a session that begins at the moment; stepUpMethod is empty for one

@@ -279,6 +279,10 @@ type SessionCredential struct {
 	Owner, Guest  bool
 	// DeviceActive is true for sessions without a device.
 	DeviceActive bool
+	// ViewedBy is the owner behind a session of kind view_as. Bound is false when the parent
+	// of a session has ended, or when that owner is none any more.
+	ViewedBy ids.ID
+	Bound    bool
 }
 
 // TokenCredential is what authentication reads of an API token in one statement.

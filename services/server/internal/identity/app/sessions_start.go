@@ -178,7 +178,8 @@ func (s *Service) result(ctx context.Context, i issued, account *Account) (Login
 // accessToken signs what the session is; the token never outlives the session.
 func (s *Service) accessToken(ctx context.Context, session Session, now time.Time) (string, error) {
 	expires := now.Add(s.cfg.AccessTokenTTL)
-	if expires.After(session.ExpiresAt) {
+	if expires.After(session.ExpiresAt) || session.Kind == kindView {
+		// A view cannot be refreshed, so its one token lasts as long as it does.
 		expires = session.ExpiresAt
 	}
 	payload, err := domain.AccessClaims{

@@ -44,6 +44,9 @@ type Actor struct {
 	CredentialExpiresAt time.Time
 	// ActingFor is set while an agent works under an invocation token.
 	ActingFor *ActingFor
+	// ViewedBy is the owner who looks at the instance as this person, zero otherwise. Such an
+	// actor reads what both may read, and writes nothing.
+	ViewedBy ids.ID
 }
 
 // ActingFor is what a verified invocation token says: on whose order an agent acts and

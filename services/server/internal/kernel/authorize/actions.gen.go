@@ -26,6 +26,8 @@ const (
 	ActionAuditRead Action = "audit.read"
 	// ActionAuditVerify: verify the audit log.
 	ActionAuditVerify Action = "audit.verify"
+	// ActionAccessViewAs: look at the instance as another person.
+	ActionAccessViewAs Action = "access.view_as"
 	// ActionGroupRead: read groups and their members.
 	ActionGroupRead Action = "group.read"
 	// ActionGroupCreate: create a group.
@@ -106,6 +108,8 @@ const (
 	ActionSessionList Action = "session.list"
 	// ActionSessionRevoke: end a session.
 	ActionSessionRevoke Action = "session.revoke"
+	// ActionAccessViewAsEnd: end the look at the instance as another person.
+	ActionAccessViewAsEnd Action = "access.view_as.end"
 	// ActionTokenList: list API tokens.
 	ActionTokenList Action = "token.list"
 	// ActionTokenCreate: create an API token.
@@ -284,6 +288,16 @@ var Catalogue = []Spec{
 		RateLimit: "rl.read_heavy", Scope: "audit.admin",
 		Details: []string{"from_seq", "to_seq", "ok", "breaks"},
 		Rules:   []string{"AU-7"},
+	},
+	{
+		ID: ActionAccessViewAs, Module: "authz", Summary: "Look at the instance as another person",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"session_id", "expires_at"},
+		Rules:   []string{"AC-36", "AC-37"},
 	},
 	{
 		ID: ActionGroupRead, Module: "authz", Summary: "Read groups and their members",
@@ -666,6 +680,16 @@ var Catalogue = []Spec{
 		RateLimit: "rl.sensitive", Scope: "session",
 		Details: []string{"session_id", "device_id", "ended"},
 		Rules:   []string{"ID-31", "ID-39", "ID-62"},
+	},
+	{
+		ID: ActionAccessViewAsEnd, Module: "identity", Summary: "End the look at the instance as another person",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: false,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: true, ActingFor: false, Extension: false,
+		RateLimit: "rl.auth_session", Scope: "session",
+		Details: []string{"session_id", "viewer_id"},
+		Rules:   []string{"AC-36", "AC-37"},
 	},
 	{
 		ID: ActionTokenList, Module: "identity", Summary: "List API tokens",

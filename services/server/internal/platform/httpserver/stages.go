@@ -196,6 +196,9 @@ func (c *Chain) ratelimitStage(op *Operation, rest next) next {
 // rateKey falls back to the address for everybody who is not signed in.
 func rateKey(kind ratelimit.KeyKind, x *exchange) string {
 	a := x.actor
+	if !a.ViewedBy.IsZero() {
+		a.ID = a.ViewedBy // Who is looked at loses nothing by it.
+	}
 	switch {
 	case kind == ratelimit.KeyClientIP || a.ID.IsZero():
 		return ipKey(x.meta.ClientIP)

@@ -65,7 +65,7 @@ func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	cfg.Strict, cfg.IPKeyWrap = true, make([]byte, 32)
 	b.sink = &memorySink{held: map[int64]string{}}
 	b.svc = app.New(cfg, app.Deps{
-		Sink: b.sink,
+		Sink:  b.sink,
 		Store: postgres.New(b.db.DB), Units: b.units, Clock: b.clock, Counters: inst, Instance: inst, Keys: inst, Public: inst,
 		Canonicalize: jsoncanon.Transform, Log: quiet,
 	})

@@ -203,3 +203,12 @@ func person(id ids.ID, change func(*domain.Principal)) app.PreviewPerson {
 func channel(id ids.ID, change func(*domain.Channel)) app.PreviewPlace {
 	return app.PreviewPlace{ChannelID: id, Apply: func(c domain.Channel) domain.Channel { change(&c); return c }}
 }
+
+// StartViewAs implements the operation of this name.
+func (h Handlers) StartViewAs(ctx context.Context, req rest.StartViewAsRequestObject) (rest.StartViewAsResponseObject, error) {
+	view, token, err := h.Authz.StartViewAs(ctx, req.Body.PrincipalID)
+	if err != nil {
+		return nil, err
+	}
+	return rest.StartViewAs201JSONResponse{AccessToken: token, SessionID: view.SessionID, ExpiresAt: jsontype.At(view.ExpiresAt)}, nil
+}

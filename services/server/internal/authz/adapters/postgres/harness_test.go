@@ -83,7 +83,7 @@ func (b *bundle) newService() *app.Service { return b.newServiceWith(app.Default
 func (b *bundle) newServiceWith(cfg app.Config) *app.Service {
 	svc := app.New(cfg, app.Deps{
 		Store: postgres.New(b.db.DB), Units: b.units, Clock: clock.System{}, Counters: b.inst, Versions: b.inst,
-		Barrier: b.db.Barrier(), Events: b.log, Audit: b.audit, Log: slog.New(slog.DiscardHandler),
+		Barrier: b.db.Barrier(), Settings: b.inst, Events: b.log, Audit: b.audit, Log: slog.New(slog.DiscardHandler),
 	})
 	svc.SetSources(app.Sources{Principals: b.people, Credentials: alive{}, Places: b.places, Agents: b.agents, Handles: b.people})
 	return svc

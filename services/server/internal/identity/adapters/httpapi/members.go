@@ -24,7 +24,11 @@ func (h *Handlers) GetSelf(ctx context.Context, _ rest.GetSelfRequestObject) (re
 	if err != nil {
 		return nil, err
 	}
-	return rest.GetSelf200JSONResponse{Body: self(view), Headers: rest.GetSelf200ResponseHeaders{ETag: etag(view.Account.Version)}}, nil
+	body := self(view)
+	if who := actor.From(ctx); !who.ViewedBy.IsZero() {
+		body.ViewAs = &who.ID
+	}
+	return rest.GetSelf200JSONResponse{Body: body, Headers: rest.GetSelf200ResponseHeaders{ETag: etag(view.Account.Version)}}, nil
 }
 
 // UpdateSelf implements rest.StrictServerInterface.

@@ -37,6 +37,7 @@ func (s *Store) SessionForAuthentication(ctx context.Context, id ids.ID) (app.Se
 		},
 		LastSeenAt: r.LastSeenAt, PrincipalKind: kindOf(r.PrincipalKind), Active: r.Status == string(identity.StatusActive),
 		Owner: r.Owner, Guest: r.Guest, DeviceActive: r.DeviceID == nil || r.DeviceState == deviceActive,
+		ViewedBy: ids.Deref(r.ViewAsPrincipalID), Bound: r.Bound,
 	}, true, nil
 }
 
@@ -119,6 +120,7 @@ func (s *Store) ListSessions(ctx context.Context, principal, before ids.ID, at t
 	for i, r := range rows {
 		out[i] = app.ListedSession{
 			ID: r.ID, Kind: r.Kind, Driver: r.Driver, CreatedAt: r.CreatedAt, LastSeenAt: r.LastSeenAt, Network: r.IpPseudonym,
+			ViewAsBy: ids.Deref(r.ViewAsPrincipalID),
 		}
 		if r.DeviceID != nil {
 			out[i].Device = &app.Device{

@@ -4,9 +4,16 @@
 -- Everything a request with an access token depends on, in one statement. Primary keys.
 SELECT s.id, s.principal_id, s.device_id, s.kind, s.token_epoch, s.jkt, s.step_up_at, s.last_seen_at, s.idle_expires_at,
        s.expires_at, s.ended_at, p.kind AS principal_kind, p.status,
-       COALESCE(u.guest, false) AS guest, (o.principal_id IS NOT NULL)::boolean AS owner, COALESCE(d.state, '') AS device_state
+       COALESCE(u.guest, false) AS guest, (o.principal_id IS NOT NULL)::boolean AS owner, COALESCE(d.state, '') AS device_state,
+       s.view_as_principal_id,
+       -- A child lives no longer than its parent, a view no longer than its viewer is an active owner.
+       ((s.parent_id IS NULL OR pa.ended_at IS NULL)
+        AND (s.view_as_principal_id IS NULL OR vo.principal_id IS NOT NULL AND vp.status = 'active'))::boolean AS bound
 FROM auth_sessions s
 JOIN principals p ON p.id = s.principal_id
+LEFT JOIN auth_sessions pa ON pa.id = s.parent_id
+LEFT JOIN owners vo ON vo.principal_id = s.view_as_principal_id
+LEFT JOIN principals vp ON vp.id = s.view_as_principal_id
 LEFT JOIN users u ON u.principal_id = s.principal_id
 LEFT JOIN owners o ON o.principal_id = s.principal_id
 LEFT JOIN devices d ON d.id = s.device_id
@@ -24,6 +31,22 @@ WHERE s.id = @id AND s.principal_id = @principal_id AND s.ended_at IS NULL
 -- name: SessionInsert :exec
 INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
 VALUES (@id, @principal_id, @device_id, @kind, @driver, @amr, @auth_time, sqlc.narg('step_up_at'), sqlc.narg('step_up_method'), @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
+
+-- name: SessionInsertView :exec
+-- A session in which an owner, view_as_principal_id, looks at the instance as the person.
+INSERT INTO auth_sessions (id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, view_as_principal_id, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
+VALUES (@id, @principal_id, @device_id, @parent_id, 'view_as', @driver, @amr, @auth_time, @viewer::uuid, @jkt, @at::timestamptz, @at::timestamptz, @expires_at::timestamptz, @expires_at::timestamptz);
+
+-- name: SessionViews :one
+-- Whether a session has a living view. auth_sessions_parent.
+SELECT EXISTS (SELECT FROM auth_sessions
+               WHERE parent_id = @parent::uuid AND kind = 'view_as' AND ended_at IS NULL AND expires_at > @at::timestamptz);
+
+-- name: SessionViewer :one
+-- The owner behind a living view. Primary key.
+SELECT view_as_principal_id::uuid AS viewer
+FROM auth_sessions
+WHERE id = @id AND kind = 'view_as' AND ended_at IS NULL AND expires_at > @at::timestamptz;
 
 -- name: SessionByID :one
 SELECT id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, step_up_at, token_epoch, jkt, idle_expires_at, expires_at, ended_at
@@ -64,6 +87,7 @@ SELECT s.id, s.kind, s.driver, s.created_at, s.last_seen_at, s.view_as_principal
 FROM auth_sessions s
 LEFT JOIN devices d ON d.id = s.device_id
 WHERE s.principal_id = @principal_id AND s.ended_at IS NULL AND s.expires_at > @at::timestamptz AND s.idle_expires_at > @at::timestamptz
+  AND (s.parent_id IS NULL OR EXISTS (SELECT FROM auth_sessions pa WHERE pa.id = s.parent_id AND pa.ended_at IS NULL))
   AND (sqlc.narg('before')::uuid IS NULL OR s.id < sqlc.narg('before')::uuid)
 ORDER BY s.id DESC
 LIMIT @limit_rows::int;

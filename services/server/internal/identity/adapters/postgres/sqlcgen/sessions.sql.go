@@ -244,9 +244,16 @@ const sessionForAuthentication = `-- name: SessionForAuthentication :one
 
 SELECT s.id, s.principal_id, s.device_id, s.kind, s.token_epoch, s.jkt, s.step_up_at, s.last_seen_at, s.idle_expires_at,
        s.expires_at, s.ended_at, p.kind AS principal_kind, p.status,
-       COALESCE(u.guest, false) AS guest, (o.principal_id IS NOT NULL)::boolean AS owner, COALESCE(d.state, '') AS device_state
+       COALESCE(u.guest, false) AS guest, (o.principal_id IS NOT NULL)::boolean AS owner, COALESCE(d.state, '') AS device_state,
+       s.view_as_principal_id,
+       -- A child lives no longer than its parent, a view no longer than its viewer is an active owner.
+       ((s.parent_id IS NULL OR pa.ended_at IS NULL)
+        AND (s.view_as_principal_id IS NULL OR vo.principal_id IS NOT NULL AND vp.status = 'active'))::boolean AS bound
 FROM auth_sessions s
 JOIN principals p ON p.id = s.principal_id
+LEFT JOIN auth_sessions pa ON pa.id = s.parent_id
+LEFT JOIN owners vo ON vo.principal_id = s.view_as_principal_id
+LEFT JOIN principals vp ON vp.id = s.view_as_principal_id
 LEFT JOIN users u ON u.principal_id = s.principal_id
 LEFT JOIN owners o ON o.principal_id = s.principal_id
 LEFT JOIN devices d ON d.id = s.device_id
@@ -254,22 +261,24 @@ WHERE s.id = $1
 `
 
 type SessionForAuthenticationRow struct {
-	ID            ids.ID
-	PrincipalID   ids.ID
-	DeviceID      *ids.ID
-	Kind          string
-	TokenEpoch    int32
-	Jkt           []byte
-	StepUpAt      *time.Time
-	LastSeenAt    time.Time
-	IdleExpiresAt time.Time
-	ExpiresAt     time.Time
-	EndedAt       *time.Time
-	PrincipalKind string
-	Status        string
-	Guest         bool
-	Owner         bool
-	DeviceState   string
+	ID                ids.ID
+	PrincipalID       ids.ID
+	DeviceID          *ids.ID
+	Kind              string
+	TokenEpoch        int32
+	Jkt               []byte
+	StepUpAt          *time.Time
+	LastSeenAt        time.Time
+	IdleExpiresAt     time.Time
+	ExpiresAt         time.Time
+	EndedAt           *time.Time
+	PrincipalKind     string
+	Status            string
+	Guest             bool
+	Owner             bool
+	DeviceState       string
+	ViewAsPrincipalID *ids.ID
+	Bound             bool
 }
 
 // SPDX-License-Identifier: Apache-2.0
@@ -294,6 +303,8 @@ func (q *Queries) SessionForAuthentication(ctx context.Context, id ids.ID) (Sess
 		&i.Guest,
 		&i.Owner,
 		&i.DeviceState,
+		&i.ViewAsPrincipalID,
+		&i.Bound,
 	)
 	return i, err
 }
@@ -333,6 +344,43 @@ func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) er
 		arg.Jkt,
 		arg.At,
 		arg.IdleExpiresAt,
+		arg.ExpiresAt,
+	)
+	return err
+}
+
+const sessionInsertView = `-- name: SessionInsertView :exec
+INSERT INTO auth_sessions (id, principal_id, device_id, parent_id, kind, driver, amr, auth_time, view_as_principal_id, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
+VALUES ($1, $2, $3, $4, 'view_as', $5, $6, $7, $8::uuid, $9, $10::timestamptz, $10::timestamptz, $11::timestamptz, $11::timestamptz)
+`
+
+type SessionInsertViewParams struct {
+	ID          ids.ID
+	PrincipalID ids.ID
+	DeviceID    *ids.ID
+	ParentID    *ids.ID
+	Driver      string
+	Amr         []string
+	AuthTime    time.Time
+	Viewer      ids.ID
+	Jkt         []byte
+	At          time.Time
+	ExpiresAt   time.Time
+}
+
+// A session in which an owner, view_as_principal_id, looks at the instance as the person.
+func (q *Queries) SessionInsertView(ctx context.Context, arg SessionInsertViewParams) error {
+	_, err := q.db.Exec(ctx, sessionInsertView,
+		arg.ID,
+		arg.PrincipalID,
+		arg.DeviceID,
+		arg.ParentID,
+		arg.Driver,
+		arg.Amr,
+		arg.AuthTime,
+		arg.Viewer,
+		arg.Jkt,
+		arg.At,
 		arg.ExpiresAt,
 	)
 	return err
@@ -399,6 +447,33 @@ func (q *Queries) SessionStepUp(ctx context.Context, at time.Time, method string
 	return token_epoch, err
 }
 
+const sessionViewer = `-- name: SessionViewer :one
+SELECT view_as_principal_id::uuid AS viewer
+FROM auth_sessions
+WHERE id = $1 AND kind = 'view_as' AND ended_at IS NULL AND expires_at > $2::timestamptz
+`
+
+// The owner behind a living view. Primary key.
+func (q *Queries) SessionViewer(ctx context.Context, iD ids.ID, at time.Time) (ids.ID, error) {
+	row := q.db.QueryRow(ctx, sessionViewer, iD, at)
+	var viewer ids.ID
+	err := row.Scan(&viewer)
+	return viewer, err
+}
+
+const sessionViews = `-- name: SessionViews :one
+SELECT EXISTS (SELECT FROM auth_sessions
+               WHERE parent_id = $1::uuid AND kind = 'view_as' AND ended_at IS NULL AND expires_at > $2::timestamptz)
+`
+
+// Whether a session has a living view. auth_sessions_parent.
+func (q *Queries) SessionViews(ctx context.Context, parent ids.ID, at time.Time) (bool, error) {
+	row := q.db.QueryRow(ctx, sessionViews, parent, at)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const sessionsEnd = `-- name: SessionsEnd :exec
 UPDATE auth_sessions SET ended_at = $1::timestamptz, end_reason = $2::text
 WHERE id = ANY($3::uuid[]) AND ended_at IS NULL
@@ -459,6 +534,7 @@ SELECT s.id, s.kind, s.driver, s.created_at, s.last_seen_at, s.view_as_principal
 FROM auth_sessions s
 LEFT JOIN devices d ON d.id = s.device_id
 WHERE s.principal_id = $1 AND s.ended_at IS NULL AND s.expires_at > $2::timestamptz AND s.idle_expires_at > $2::timestamptz
+  AND (s.parent_id IS NULL OR EXISTS (SELECT FROM auth_sessions pa WHERE pa.id = s.parent_id AND pa.ended_at IS NULL))
   AND ($3::uuid IS NULL OR s.id < $3::uuid)
 ORDER BY s.id DESC
 LIMIT $4::int
