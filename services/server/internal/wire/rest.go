@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/api/rest"
 	"github.com/OWNER/bothy/services/server/api/routes"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/platform/httpserver"
 )
 
@@ -34,7 +36,7 @@ func operations() ([]httpserver.Operation, error) {
 		out = append(out, httpserver.Operation{
 			ID: o.ID, Pattern: o.Pattern(), Action: authorize.Action(o.Action), RateLimitClass: o.RateLimitClass,
 			Writes: spec.Effect == authorize.EffectWrite, Body: body, Transfer: o.Transfer, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
-			AuthorizedInBand: o.AuthorizedInBand, SignedIn: !o.AuthorizedInBand && !spec.OpenTo(authorize.CallerAnonymous), BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
+			AuthorizedInBand: o.AuthorizedInBand, ProvenByKey: slices.Contains(o.ErrorCodes, string(errs.CodeUseDPoPNonce)), SignedIn: !o.AuthorizedInBand && !spec.OpenTo(authorize.CallerAnonymous), BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
 			SyncPosition: o.Method == http.MethodGet && reflects[o.Module],
 		})
 	}

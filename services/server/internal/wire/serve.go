@@ -316,6 +316,7 @@ func (s *Server) buildRoutes(context.Context) error {
 		Authenticator: s.identity.authenticator, Units: s.units, Idempotency: s.sync.idempotency, Positions: s.sync.tail,
 		SetupComplete:     func() (bool, error) { return s.instance.service.SetupComplete(context.Background()) },
 		MaintenanceAllows: s.goesOn,
+		Nonces:            identityhttp.Nonces(s.identity.proofs),
 		RateKeys:          map[string]func(*http.Request, actor.Actor) string{"auth_session": bySession},
 		Pages:             pages, Observe: s.observe, Unproven: s.unproven, Inspect: s.inspect,
 	}, list)

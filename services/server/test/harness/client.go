@@ -67,6 +67,12 @@ func (c *Client) Access() string { return c.get(&c.access) }
 // Refresh is the present refresh token of a login.
 func (c *Client) Refresh() string { return c.get(&c.refresh) }
 
+// Hold gives the client tokens of somebody else, as a thief has them: without the key.
+func (c *Client) Hold(access, refresh string) {
+	c.set(&c.access, access)
+	c.set(&c.refresh, refresh)
+}
+
 func (c *Client) get(field *string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,8 +77,8 @@ func (p *Proofs) Verify(compact string, want domain.ProofRequest) (domain.Proof,
 	if err != nil {
 		return domain.Proof{}, errInvalidProof(err)
 	}
-	at, err := domain.NonceTime(p.key, proof.Nonce)
-	if err != nil || now.Sub(at) >= p.ttl || at.Sub(now) >= p.ttl {
+	at, ok := p.accepted(proof.Nonce, now)
+	if !ok {
 		return domain.Proof{}, p.needNonce()
 	}
 	switch p.use(proof, at, now) {
@@ -90,14 +90,27 @@ func (p *Proofs) Verify(compact string, want domain.ProofRequest) (domain.Proof,
 	return proof, nil
 }
 
-// Renewal gives a fresh nonce when the one in the proof is older than a minute; empty
-// otherwise. It trusts nothing: a foreign nonce gives nothing.
-func (p *Proofs) Renewal(nonce string) string {
-	at, err := domain.NonceTime(p.key, nonce)
-	if err != nil || p.clock.Now().Sub(at) < nonceRefreshAge {
-		return ""
+// Renewal gives a fresh nonce when the one in a proof is older than a minute, missing or not
+// ours; empty otherwise. needed tells that the proof cannot be accepted without it. It uses
+// nothing up.
+func (p *Proofs) Renewal(nonce string) (fresh string, needed bool) {
+	now := p.clock.Now()
+	at, ok := p.accepted(nonce, now)
+	if ok && now.Sub(at) < nonceRefreshAge {
+		return "", false
 	}
-	return p.Nonce()
+	return p.Nonce(), !ok
+}
+
+// accepted gives the time of a nonce of ours that is not over.
+func (p *Proofs) accepted(nonce string, now time.Time) (time.Time, bool) {
+	at, err := domain.NonceTime(p.key, nonce)
+	if err != nil || now.Sub(at) >= p.ttl || at.Sub(now) >= p.ttl {
+		return time.Time{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return at, at.Unix() >= p.floor
 }
 
 type useResult int

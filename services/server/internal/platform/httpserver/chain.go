@@ -46,6 +46,9 @@ type Options struct {
 	SetupComplete func() (bool, error)
 	// MaintenanceAllows decides for operations whose rule is conditional.
 	MaintenanceAllows func(r *http.Request, op Operation) (bool, error)
+	// Nonces looks at the nonce of a proof and nothing else of it. It gives a fresh one for the
+	// answer when the presented one gets old, and tells when it cannot be accepted any more.
+	Nonces func(proof string) (fresh string, needed bool)
 	// RateKeys makes the keys of classes whose key only their module knows, by class name
 	// without "rl.". An empty key falls back to the client address.
 	RateKeys map[string]func(r *http.Request, a actor.Actor) string
@@ -114,6 +117,7 @@ func New(o Options, operations []Operation) (*Chain, error) {
 var stages = []stage{
 	{"operation", (*Chain).operationStage},
 	{"cors", (*Chain).corsStage},
+	{"nonce", (*Chain).nonceStage},
 	{"authentication", (*Chain).authenticationStage},
 	{"ratelimit", (*Chain).ratelimitStage},
 	{"maintenance", (*Chain).maintenanceStage},

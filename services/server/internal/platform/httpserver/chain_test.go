@@ -220,8 +220,8 @@ func code(t testing.TB, w *httptest.ResponseRecorder) string {
 // The order is a contract; whoever changes it changes what is promised in doc.go.
 func TestTheStagesStandInTheirOrder(t *testing.T) {
 	want := []string{
-		"operation", "cors", "authentication", "ratelimit", "maintenance", "setup", "signed_in", "idempotency", "content",
-		"if_match", "position", "check_log",
+		"operation", "cors", "nonce", "authentication", "ratelimit", "maintenance", "setup", "signed_in", "idempotency",
+		"content", "if_match", "position", "check_log",
 	}
 	var got []string
 	for _, s := range stages {
@@ -446,12 +446,53 @@ func TestAuthenticationHandsOverWhatWasPresented(t *testing.T) {
 	}
 }
 
+func TestACredentialStandsInOneHeader(t *testing.T) {
+	b := setup(t, nil)
+	for _, name := range []string{"Authorization", "Invocation-Token"} {
+		if w := b.write(name, "DPoP abc.def.ghi", name, "Bearer other"); code(t, w) != "validation_failed" || b.auth.calls != 0 {
+			t.Errorf("%s twice: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
 func TestANonceReachesTheClientAsAHeader(t *testing.T) {
 	b := setup(t, nil)
 	b.auth.err = errs.New(errs.CodeUseDPoPNonce, "again").With("dpop_nonce", "n1")
 	w := b.write()
 	if w.Header().Get("DPoP-Nonce") != "n1" || w.Header().Get("WWW-Authenticate") != `DPoP error="use_dpop_nonce", algs="ES256"` || strings.Contains(w.Body.String(), "n1") {
 		t.Errorf("%v %s", w.Header(), w.Body)
+	}
+}
+
+func TestFetchingANonceCostsNoAttempt(t *testing.T) {
+	b := setup(t, func(o *Options, op *Operation) {
+		op.RateLimitClass, op.ProvenByKey = "tight", true
+		o.Nonces = func(proof string) (string, bool) { return "n2", proof == "old" }
+	})
+	for range 5 {
+		w := b.send("POST", thing, "{}", "DPoP", "old", "Content-Type", "application/json", "If-Match", `"1"`)
+		if code(t, w) != "use_dpop_nonce" || w.Header().Get("DPoP-Nonce") != "n2" || b.auth.calls != 0 {
+			t.Fatalf("%d %v", w.Code, w.Header())
+		}
+	}
+	w := b.send("POST", thing, "{}", "DPoP", "young", "Content-Type", "application/json", "If-Match", `"1"`)
+	if w.Code != http.StatusCreated {
+		t.Errorf("the attempt itself: %d %s", w.Code, w.Body)
+	}
+}
+
+// A client that only ever gets refusals must not run out of nonces.
+func TestEveryAnswerCarriesAFreshNonce(t *testing.T) {
+	b := setup(t, func(o *Options, _ *Operation) { o.Nonces = func(string) (string, bool) { return "n2", true } })
+	if w := b.write("DPoP", "proof"); w.Code != http.StatusCreated || w.Header().Get("DPoP-Nonce") != "n2" {
+		t.Errorf("a success: %d %v", w.Code, w.Header())
+	}
+	b.auth.err = errs.New(errs.CodeTokenExpired, "no")
+	if w := b.write("DPoP", "proof"); w.Code != http.StatusUnauthorized || w.Header().Get("DPoP-Nonce") != "n2" {
+		t.Errorf("a refusal: %d %v", w.Code, w.Header())
+	}
+	if w := b.write(); w.Header().Get("DPoP-Nonce") != "" {
+		t.Error("a request without a proof gets a nonce")
 	}
 }
 

@@ -4,8 +4,8 @@
 // module and back. A Chain is built once from the table of operations:
 //
 //	panics ─ span, correlation ID ─ base headers, client IP ─ router
-//	   └─ per operation: operation ─ cors ─ authentication ─ ratelimit ─ maintenance ─ setup ─
-//	      signed_in ─ idempotency ─ content ─ if_match ─ position ─ check_log ─ handler
+//	   └─ per operation: operation ─ cors ─ nonce ─ authentication ─ ratelimit ─ maintenance ─
+//	      setup ─ signed_in ─ idempotency ─ content ─ if_match ─ position ─ check_log ─ handler
 //
 // The handler is the generated one, which first checks the request against the contract.
 //

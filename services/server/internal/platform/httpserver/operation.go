@@ -55,6 +55,8 @@ type Operation struct {
 	// AnonymousCredentials operations check a credential of their own kind: the chain leaves
 	// the actor anonymous whatever the header holds.
 	AnonymousCredentials bool
+	// ProvenByKey operations take the proof of a device key and no other credential.
+	ProvenByKey bool
 	// SignedIn operations are for callers who have proven who they are; others end before the
 	// handler.
 	SignedIn bool

@@ -105,6 +105,31 @@ func (c *Chain) preflight(x *exchange, r *http.Request, allow string) bool {
 	return true
 }
 
+// nonceStage gives clients a fresh nonce before theirs gets too old, on whatever answer they
+// get. A proof that stands alone and needs one is sent back before anything is throttled: to
+// fetch a nonce must not cost an attempt. The others are sent back by the authenticator.
+func (c *Chain) nonceStage(op *Operation, rest next) next {
+	if c.options.Nonces == nil {
+		return rest
+	}
+	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		proofs := r.Header["Dpop"]
+		if len(proofs) != 1 {
+			rest(x, w, r)
+			return
+		}
+		fresh, needed := c.options.Nonces(proofs[0])
+		if needed && op.ProvenByKey {
+			x.fail(w, errs.New(errs.CodeUseDPoPNonce, "Repeat the request with the nonce of the header DPoP-Nonce.").With(extNonce, fresh))
+			return
+		}
+		if fresh != "" {
+			w.Header().Set("DPoP-Nonce", fresh)
+		}
+		rest(x, w, r)
+	}
+}
+
 // authenticationStage verifies the credentials of the request. A failure takes a token of
 // the client address; without tokens left nothing is checked any more, because each check
 // costs a signature.
@@ -158,7 +183,7 @@ func (c *Chain) verify(r *http.Request, credentials actor.Credentials) (actor.Ac
 	unreadable := errs.New(errs.CodeUnauthenticated, "The credentials cannot be read. Sign in again.")
 	for _, name := range []string{"Authorization", "Invocation-Token"} {
 		if len(r.Header[name]) > 1 {
-			return actor.Actor{}, unreadable
+			return actor.Actor{}, errs.Invalid(name, "repeated", "Send this header once.")
 		}
 	}
 	if _, _, ok := ParseAuthorization(credentials.Authorization); !ok {

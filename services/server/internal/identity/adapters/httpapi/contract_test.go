@@ -106,7 +106,7 @@ func TestProofMiddleware(t *testing.T) {
 		got = proofOf(ctx)
 		return nil, nil
 	}, "beginLogin")
-	serve := func(proofs ...string) http.Header {
+	serve := func(proofs ...string) {
 		got = app.ProofInput{}
 		r := httptest.NewRequest(http.MethodPost, "/api/v1/auth/login?x=y", http.NoBody)
 		for _, p := range proofs {
@@ -116,24 +116,51 @@ func TestProofMiddleware(t *testing.T) {
 		if _, err := handler(r.Context(), w, r, nil); err != nil {
 			t.Fatal(err)
 		}
-		return w.Header()
 	}
 	url := identitytest.Origin + "/api/v1/auth/login"
 	proof := identitytest.NewKey(t).Proof(t, identitytest.Claims{Method: "POST", URL: url, Nonce: proofs.Nonce()})
-	if h := serve(proof); h.Get("DPoP-Nonce") != "" || got != (app.ProofInput{Compact: proof, Method: "POST", URL: url}) {
-		t.Errorf("a young nonce: %v, %+v", h, got)
+	if serve(proof); got != (app.ProofInput{Compact: proof, Method: "POST", URL: url}) {
+		t.Errorf("handed over %+v", got)
 	}
 	if serve(proof, proof); got != (app.ProofInput{}) {
 		t.Error("one of two proofs is taken")
 	}
-	clk.Advance(time.Minute)
-	if serve(proof).Get("DPoP-Nonce") == "" {
-		t.Error("a nonce of a minute is not renewed")
+}
+
+func TestNoncesOfProofs(t *testing.T) {
+	clk := clocktest.New(now)
+	cfg := app.DefaultConfig()
+	cfg.PublicURL, cfg.CodeHMACKey = identitytest.Origin, []byte("a secret of at least thirty-two bytes")
+	proofs, err := app.NewProofs(cfg, clk)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, garbage := range []string{"", "a.b.c", "a.e30.c", "a.bnVsbA.c"} {
-		if serve(garbage).Get("DPoP-Nonce") != "" {
-			t.Errorf("%q gives a nonce", garbage)
-		}
+	look, key := Nonces(proofs), identitytest.NewKey(t)
+	proof := func(nonce string) string {
+		return key.Proof(t, identitytest.Claims{Method: "POST", URL: identitytest.Origin, Nonce: nonce})
+	}
+	for name, c := range map[string]struct {
+		age           time.Duration
+		proof         func(nonce string) string
+		fresh, needed bool
+	}{
+		"young":             {0, proof, false, false},
+		"a minute old":      {time.Minute, proof, true, false},
+		"over":              {3 * time.Minute, proof, true, true},
+		"no nonce":          {0, func(string) string { return proof("") }, true, true},
+		"a foreign nonce":   {0, func(string) string { return proof("AAAA") }, true, true},
+		"an empty header":   {0, func(string) string { return "" }, false, false},
+		"no proof":          {0, func(string) string { return "a.b.c" }, false, false},
+		"claims of nothing": {0, func(string) string { return "a.IiI.c" }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := c.proof(proofs.Nonce())
+			clk.Advance(c.age)
+			fresh, needed := look(text)
+			if (fresh != "") != c.fresh || needed != c.needed {
+				t.Errorf("fresh %q, needed %v", fresh, needed)
+			}
+		})
 	}
 }
 

@@ -232,11 +232,11 @@ func TestProofNonceAndReplay(t *testing.T) {
 	ok(t, begin(identitytest.Claims{Nonce: nonce, JTI: "0123456789abcdef0"}))
 	identitytest.Is(t, begin(identitytest.Claims{Nonce: nonce, JTI: "0123456789abcdef0"}), errs.CodeInvalidDPoPProof, "")
 	ok(t, begin(identitytest.Claims{Nonce: nonce, JTI: "another-identifier"}))
-	if f.Proofs.Renewal(nonce) != "" {
+	if fresh, needed := f.Proofs.Renewal(nonce); fresh != "" || needed {
 		t.Error("a young nonce is renewed")
 	}
 	f.Clock.Advance(time.Minute)
-	if f.Proofs.Renewal(nonce) == "" {
+	if fresh, needed := f.Proofs.Renewal(nonce); fresh == "" || needed {
 		t.Error("a nonce of a minute is not renewed")
 	}
 	f.Clock.Advance(2 * time.Minute)
