@@ -84,6 +84,37 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
+func TestTheQueueIsBounded(t *testing.T) {
+	clk := clocktest.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	h := newHasher(t, floor, clk)
+	leave, err := h.enter(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	done := make(chan error, maxQueue)
+	for range maxQueue {
+		go func() {
+			_, err := h.Hash(ctx, "x")
+			done <- err
+		}()
+	}
+	clk.WaitForTimers(maxQueue)
+	if _, err := h.Hash(context.Background(), "x"); !errs.Is(err, errs.CodeUnavailable) {
+		t.Errorf("one more than the queue holds: %v", err)
+	}
+	giveUp()
+	for range maxQueue {
+		if err := <-done; !errs.Is(err, errs.CodeUnavailable) {
+			t.Errorf("who gave up: %v", err)
+		}
+	}
+	leave()
+	if len(h.running) != 0 || len(h.waiting) != 0 {
+		t.Errorf("%d still run and %d still wait", len(h.running), len(h.waiting))
+	}
+}
+
 func TestConfigFloor(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"memory": func(c *Config) { c.MemoryKiB = 19455 }, "iterations": func(c *Config) { c.Iterations = 1 },

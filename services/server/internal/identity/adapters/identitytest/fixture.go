@@ -47,6 +47,8 @@ type Fixture struct {
 	Proofs     *app.Proofs
 	Seen       *app.Seen
 	Ceremonies app.PasskeyCeremonies
+	// OnHash is told of every computation of a password hash, before it begins.
+	OnHash     func(ctx context.Context)
 	Authorizer *Authorizer
 	Audit      *Audit
 	Events     *Events
@@ -135,12 +137,34 @@ func (f *Fixture) build(t testing.TB) {
 	f.Auth = app.NewAuthenticator(f.Config, f.Clock, store, keys, f.Proofs, memory, f.Seen)
 	f.Service, err = app.New(f.Config, app.Deps{
 		Units: f.Units, Clock: f.Clock, Log: log, Authorizer: f.Authorizer, Audit: f.Audit, Events: f.Events, Keys: keys,
-		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: hasher,
+		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: watched{hasher, f},
 		Ceremonies: f.Ceremonies, OpenID: f.OpenID, Secrets: f.Secrets,
 		Throttle: f.Throttle, Proofs: f.Proofs, Memory: memory,
 		CredentialEnded: func(principal ids.ID) { f.TokensEnded.Store(principal, true) },
 	})
 	must(t, err)
+}
+
+// watched tells the fixture of computations.
+type watched struct {
+	app.Hasher
+	f *Fixture
+}
+
+func (w watched) Hash(ctx context.Context, password string) (string, error) {
+	w.told(ctx)
+	return w.Hasher.Hash(ctx, password)
+}
+
+func (w watched) Verify(ctx context.Context, hash, password string) (fits, weak bool, err error) {
+	w.told(ctx)
+	return w.Hasher.Verify(ctx, hash, password)
+}
+
+func (w watched) told(ctx context.Context) {
+	if w.f.OnHash != nil {
+		w.f.OnHash(ctx)
+	}
 }
 
 // Request gives a context as an anonymous request carries it.

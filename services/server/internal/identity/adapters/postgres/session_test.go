@@ -15,6 +15,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg/pgtest"
 )
@@ -350,6 +351,34 @@ func TestFailedLoginsTakeTheSameStatements(t *testing.T) {
 	}
 	if known, unknown := count("ana"), count("nobody"); known != unknown {
 		t.Errorf("a known name takes %d statements, an unknown one %d", known, unknown)
+	}
+}
+
+// A hash takes a core and tens of megabytes for a while. Whoever waits for one must not hold
+// a connection or a lock meanwhile: the queue is all there is to wait in.
+func TestHashingHoldsNothing(t *testing.T) {
+	f := setup(t)
+	computed := 0
+	f.OnHash = func(ctx context.Context) {
+		computed++
+		if txn.Current(ctx) != nil {
+			t.Error("a unit of work is open while a hash is computed")
+		}
+		if n := f.DB.Pool.Stat().AcquiredConns(); n != 0 {
+			t.Errorf("%d connections are held while a hash is computed", n)
+		}
+	}
+	ana := f.Owner(t, "ana")
+	_, err := f.Login(t, identitytest.NewKey(t), "ana", identitytest.Password)
+	ok(t, err)
+	for _, login := range []string{"ana", "nobody"} {
+		_, err = f.Login(t, identitytest.NewKey(t), login, "wrong")
+		identitytest.Is(t, err, errs.CodeUnauthenticated, "login_failed")
+	}
+	ana.StepUp(t)
+	ok(t, f.Service.SetPassword(ana.Context(t), "another-Kiln-vowel-9", false))
+	if computed != 6 {
+		t.Errorf("%d hashes were computed", computed)
 	}
 }
 
