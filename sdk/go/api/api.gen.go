@@ -275,6 +275,13 @@ const (
 	FinishRunRequestStateFailed    FinishRunRequestState = "failed"
 )
 
+// Defines values for FlagState.
+const (
+	FlagStateOff     FlagState = "off"
+	FlagStateOn      FlagState = "on"
+	FlagStateRollout FlagState = "rollout"
+)
+
 // Defines values for FollowupMode.
 const (
 	FollowupModeQueue FollowupMode = "queue"
@@ -483,6 +490,13 @@ const (
 	ReauthRequiredReasonRevalidate ReauthRequiredReason = "revalidate"
 )
 
+// Defines values for RotateSigningKeyRequestMode.
+const (
+	RotateSigningKeyRequestModeCompromised RotateSigningKeyRequestMode = "compromised"
+	RotateSigningKeyRequestModeNow         RotateSigningKeyRequestMode = "now"
+	RotateSigningKeyRequestModeScheduled   RotateSigningKeyRequestMode = "scheduled"
+)
+
 // Defines values for RunCostState.
 const (
 	RunCostStateEstimated  RunCostState = "estimated"
@@ -573,6 +587,21 @@ const (
 	SettingSchemaTypeInt        SettingSchemaType = "int"
 	SettingSchemaTypeString     SettingSchemaType = "string"
 	SettingSchemaTypeStringList SettingSchemaType = "string_list"
+)
+
+// Defines values for SigningKeyRetireReason.
+const (
+	SigningKeyRetireReasonCompromised SigningKeyRetireReason = "compromised"
+	SigningKeyRetireReasonLost        SigningKeyRetireReason = "lost"
+	SigningKeyRetireReasonManual      SigningKeyRetireReason = "manual"
+	SigningKeyRetireReasonRotation    SigningKeyRetireReason = "rotation"
+)
+
+// Defines values for SigningKeyState.
+const (
+	SigningKeyStateActive  SigningKeyState = "active"
+	SigningKeyStateNext    SigningKeyState = "next"
+	SigningKeyStateRetired SigningKeyState = "retired"
 )
 
 // Defines values for SortOrder.
@@ -2045,6 +2074,30 @@ type ExpiringAccess struct {
 	Target *Target `json:"target,omitempty"`
 }
 
+// FeatureFlag defines model for FeatureFlag.
+type FeatureFlag struct {
+	Default bool     `json:"default"`
+	Groups  []string `json:"groups"`
+	Key     string   `json:"key"`
+	Module  string   `json:"module"`
+	People  []string `json:"people"`
+
+	// Percent Part of everybody, 0 to 100.
+	Percent int       `json:"percent"`
+	State   FlagState `json:"state"`
+
+	// Summary What it turns on.
+	Summary   string     `json:"summary"`
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	UpdatedBy *string    `json:"updated_by,omitempty"`
+	Version   int64      `json:"version"`
+}
+
+// FeatureFlagList defines model for FeatureFlagList.
+type FeatureFlagList struct {
+	Items []FeatureFlag `json:"items"`
+}
+
 // FinishRunRequest defines model for FinishRunRequest.
 type FinishRunRequest struct {
 	Append []RunAppend `json:"append,omitzero"`
@@ -2068,6 +2121,9 @@ type FinishRunRequestEndReason string
 
 // FinishRunRequestState defines model for FinishRunRequestState.
 type FinishRunRequestState string
+
+// FlagState defines model for FlagState.
+type FlagState string
 
 // FlowPrincipal defines model for FlowPrincipal.
 type FlowPrincipal struct {
@@ -3299,6 +3355,14 @@ type Resumed struct {
 	SyncEpoch           string        `json:"sync_epoch"`
 }
 
+// RotateSigningKeyRequest defines model for RotateSigningKeyRequest.
+type RotateSigningKeyRequest struct {
+	Mode RotateSigningKeyRequestMode `json:"mode"`
+}
+
+// RotateSigningKeyRequestMode defines model for RotateSigningKeyRequest.Mode.
+type RotateSigningKeyRequestMode string
+
 // Run The whole run document, with the newest 200 steps.
 type Run struct {
 	AgentID         string  `json:"agent_id"`
@@ -3867,6 +3931,34 @@ type SettingSchema struct {
 // SettingSchemaType defines model for SettingSchemaType.
 type SettingSchemaType string
 
+// SigningKey defines model for SigningKey.
+type SigningKey struct {
+	ActivatedAt *time.Time `json:"activated_at,omitempty"`
+	Alg         string     `json:"alg"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ID          string     `json:"id"`
+	Kid         string     `json:"kid"`
+
+	// Published Whether what it signed is accepted.
+	Published    bool                    `json:"published"`
+	Purpose      string                  `json:"purpose"`
+	RetireReason *SigningKeyRetireReason `json:"retire_reason,omitempty"`
+	RetiredAt    *time.Time              `json:"retired_at,omitempty"`
+	State        SigningKeyState         `json:"state"`
+	UnpublishAt  *time.Time              `json:"unpublish_at,omitempty"`
+}
+
+// SigningKeyRetireReason defines model for SigningKey.RetireReason.
+type SigningKeyRetireReason string
+
+// SigningKeyState defines model for SigningKey.State.
+type SigningKeyState string
+
+// SigningKeyList defines model for SigningKeyList.
+type SigningKeyList struct {
+	Items []SigningKey `json:"items"`
+}
+
 // SkillBinding defines model for SkillBinding.
 type SkillBinding struct {
 	Enabled bool    `json:"enabled"`
@@ -4229,6 +4321,16 @@ type UpdateAgentRequest struct {
 	UntrustedContext *UntrustedContext `json:"untrusted_context,omitempty"`
 }
 
+// UpdateBrandingRequest defines model for UpdateBrandingRequest.
+type UpdateBrandingRequest struct {
+	Accent       *string `json:"accent,omitempty"`
+	ImprintURL   *string `json:"imprint_url,omitempty"`
+	LoginMessage *string `json:"login_message,omitempty"`
+	PrivacyURL   *string `json:"privacy_url,omitempty"`
+	ProductName  *string `json:"product_name,omitempty"`
+	SupportURL   *string `json:"support_url,omitempty"`
+}
+
 // UpdateChannelBehaviorRequest Merge patch; `skills` is replaced as a whole.
 type UpdateChannelBehaviorRequest struct {
 	AgentChaining *bool `json:"agent_chaining,omitempty"`
@@ -4250,6 +4352,14 @@ type UpdateChannelRequest struct {
 	Name            *string             `json:"name,omitempty"`
 	SlowModeSeconds *int                `json:"slow_mode_seconds,omitempty"`
 	Topic           *string             `json:"topic,omitempty"`
+}
+
+// UpdateFeatureFlagRequest defines model for UpdateFeatureFlagRequest.
+type UpdateFeatureFlagRequest struct {
+	Groups  []string   `json:"groups,omitzero"`
+	People  []string   `json:"people,omitzero"`
+	Percent *int       `json:"percent,omitempty"`
+	State   *FlagState `json:"state,omitempty"`
 }
 
 // UpdateGroupRequest Absent members stay as they are.
@@ -4540,6 +4650,9 @@ type DeviceID = string
 // EventID defines model for EventID.
 type EventID = string
 
+// FlagKey defines model for FlagKey.
+type FlagKey = string
+
 // FlowID defines model for FlowID.
 type FlowID = string
 
@@ -4560,6 +4673,9 @@ type IfMatch = string
 
 // InvocationToken defines model for InvocationToken.
 type InvocationToken = string
+
+// KeyPurpose defines model for KeyPurpose.
+type KeyPurpose = string
 
 // Limit defines model for Limit.
 type Limit = int
@@ -4825,6 +4941,9 @@ type CreateThreadParams struct {
 	InvocationToken *InvocationToken `json:"Invocation-Token,omitempty"`
 }
 
+// SubmitCspReportApplicationReportsPlusJSONBody defines parameters for SubmitCspReport.
+type SubmitCspReportApplicationReportsPlusJSONBody = []map[string]interface{}
+
 // RevokeDeviceParams defines parameters for RevokeDevice.
 type RevokeDeviceParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
@@ -4975,11 +5094,35 @@ type UpdateIdentityProviderParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateBrandingParams defines parameters for UpdateBranding.
+type UpdateBrandingParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateFeatureFlagParams defines parameters for UpdateFeatureFlag.
+type UpdateFeatureFlagParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateInstanceSettingsParams defines parameters for UpdateInstanceSettings.
 type UpdateInstanceSettingsParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
 
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RotateSigningKeyParams defines parameters for RotateSigningKey.
+type RotateSigningKeyParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -5401,6 +5544,9 @@ type SetChannelOperatorJSONRequestBody = SetChannelOperatorRequest
 // CreateThreadJSONRequestBody defines body for CreateThread for application/json ContentType.
 type CreateThreadJSONRequestBody = CreateThreadRequest
 
+// SubmitCspReportApplicationReportsPlusJSONRequestBody defines body for SubmitCspReport for application/reports+json ContentType.
+type SubmitCspReportApplicationReportsPlusJSONRequestBody = SubmitCspReportApplicationReportsPlusJSONBody
+
 // RenameDeviceJSONRequestBody defines body for RenameDevice for application/json ContentType.
 type RenameDeviceJSONRequestBody = RenameDeviceRequest
 
@@ -5425,8 +5571,17 @@ type CreateIdentityProviderJSONRequestBody = CreateIdentityProviderRequest
 // UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
 type UpdateIdentityProviderJSONRequestBody = UpdateIdentityProviderRequest
 
+// UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
+type UpdateBrandingJSONRequestBody = UpdateBrandingRequest
+
+// UpdateFeatureFlagJSONRequestBody defines body for UpdateFeatureFlag for application/json ContentType.
+type UpdateFeatureFlagJSONRequestBody = UpdateFeatureFlagRequest
+
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
+
+// RotateSigningKeyJSONRequestBody defines body for RotateSigningKey for application/json ContentType.
+type RotateSigningKeyJSONRequestBody = RotateSigningKeyRequest
 
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest

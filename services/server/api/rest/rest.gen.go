@@ -279,6 +279,13 @@ const (
 	FinishRunRequestStateFailed    FinishRunRequestState = "failed"
 )
 
+// Defines values for FlagState.
+const (
+	FlagStateOff     FlagState = "off"
+	FlagStateOn      FlagState = "on"
+	FlagStateRollout FlagState = "rollout"
+)
+
 // Defines values for FollowupMode.
 const (
 	FollowupModeQueue FollowupMode = "queue"
@@ -445,6 +452,13 @@ const (
 	ReadOnlyMarkSourceMirror ReadOnlyMarkSource = "mirror"
 )
 
+// Defines values for RotateSigningKeyRequestMode.
+const (
+	RotateSigningKeyRequestModeCompromised RotateSigningKeyRequestMode = "compromised"
+	RotateSigningKeyRequestModeNow         RotateSigningKeyRequestMode = "now"
+	RotateSigningKeyRequestModeScheduled   RotateSigningKeyRequestMode = "scheduled"
+)
+
 // Defines values for RunCostState.
 const (
 	RunCostStateEstimated  RunCostState = "estimated"
@@ -515,6 +529,21 @@ const (
 	SettingSchemaTypeInt        SettingSchemaType = "int"
 	SettingSchemaTypeString     SettingSchemaType = "string"
 	SettingSchemaTypeStringList SettingSchemaType = "string_list"
+)
+
+// Defines values for SigningKeyRetireReason.
+const (
+	SigningKeyRetireReasonCompromised SigningKeyRetireReason = "compromised"
+	SigningKeyRetireReasonLost        SigningKeyRetireReason = "lost"
+	SigningKeyRetireReasonManual      SigningKeyRetireReason = "manual"
+	SigningKeyRetireReasonRotation    SigningKeyRetireReason = "rotation"
+)
+
+// Defines values for SigningKeyState.
+const (
+	SigningKeyStateActive  SigningKeyState = "active"
+	SigningKeyStateNext    SigningKeyState = "next"
+	SigningKeyStateRetired SigningKeyState = "retired"
 )
 
 // Defines values for SortOrder.
@@ -1722,6 +1751,30 @@ type EventPlace struct {
 	ThreadID  *ids.ID `json:"thread_id,omitempty"`
 }
 
+// FeatureFlag defines model for FeatureFlag.
+type FeatureFlag struct {
+	Default bool     `json:"default"`
+	Groups  []ids.ID `json:"groups"`
+	Key     string   `json:"key"`
+	Module  string   `json:"module"`
+	People  []ids.ID `json:"people"`
+
+	// Percent Part of everybody, 0 to 100.
+	Percent int       `json:"percent"`
+	State   FlagState `json:"state"`
+
+	// Summary What it turns on.
+	Summary   string         `json:"summary"`
+	UpdatedAt *jsontype.Time `json:"updated_at,omitempty"`
+	UpdatedBy *ids.ID        `json:"updated_by,omitempty"`
+	Version   int64          `json:"version"`
+}
+
+// FeatureFlagList defines model for FeatureFlagList.
+type FeatureFlagList struct {
+	Items []FeatureFlag `json:"items"`
+}
+
 // FinishRunRequest defines model for FinishRunRequest.
 type FinishRunRequest struct {
 	Append []RunAppend `json:"append,omitzero"`
@@ -1743,6 +1796,9 @@ type FinishRunRequestEndReason string
 
 // FinishRunRequestState defines model for FinishRunRequestState.
 type FinishRunRequestState string
+
+// FlagState defines model for FlagState.
+type FlagState string
 
 // FlowPrincipal defines model for FlowPrincipal.
 type FlowPrincipal struct {
@@ -2627,6 +2683,14 @@ type ReplyRef struct {
 	ThreadSeq int64   `json:"thread_seq"`
 }
 
+// RotateSigningKeyRequest defines model for RotateSigningKeyRequest.
+type RotateSigningKeyRequest struct {
+	Mode RotateSigningKeyRequestMode `json:"mode"`
+}
+
+// RotateSigningKeyRequestMode defines model for RotateSigningKeyRequest.Mode.
+type RotateSigningKeyRequestMode string
+
 // RunAnswer defines model for RunAnswer.
 type RunAnswer struct {
 	ClientMsgID ids.ID `json:"client_msg_id"`
@@ -3014,6 +3078,34 @@ type SettingSchema struct {
 // SettingSchemaType defines model for SettingSchemaType.
 type SettingSchemaType string
 
+// SigningKey defines model for SigningKey.
+type SigningKey struct {
+	ActivatedAt *jsontype.Time `json:"activated_at,omitempty"`
+	Alg         string         `json:"alg"`
+	CreatedAt   jsontype.Time  `json:"created_at"`
+	ID          ids.ID         `json:"id"`
+	Kid         string         `json:"kid"`
+
+	// Published Whether what it signed is accepted.
+	Published    bool                    `json:"published"`
+	Purpose      string                  `json:"purpose"`
+	RetireReason *SigningKeyRetireReason `json:"retire_reason,omitempty"`
+	RetiredAt    *jsontype.Time          `json:"retired_at,omitempty"`
+	State        SigningKeyState         `json:"state"`
+	UnpublishAt  *jsontype.Time          `json:"unpublish_at,omitempty"`
+}
+
+// SigningKeyRetireReason defines model for SigningKey.RetireReason.
+type SigningKeyRetireReason string
+
+// SigningKeyState defines model for SigningKey.State.
+type SigningKeyState string
+
+// SigningKeyList defines model for SigningKeyList.
+type SigningKeyList struct {
+	Items []SigningKey `json:"items"`
+}
+
 // SkillBinding defines model for SkillBinding.
 type SkillBinding struct {
 	Enabled bool    `json:"enabled"`
@@ -3338,6 +3430,16 @@ type UpdateAgentRequest struct {
 	UntrustedContext *UntrustedContext `json:"untrusted_context,omitempty"`
 }
 
+// UpdateBrandingRequest defines model for UpdateBrandingRequest.
+type UpdateBrandingRequest struct {
+	Accent       jsontype.Nullable[string] `json:"accent,omitempty,omitzero"`
+	ImprintURL   jsontype.Nullable[string] `json:"imprint_url,omitempty,omitzero"`
+	LoginMessage jsontype.Nullable[string] `json:"login_message,omitempty,omitzero"`
+	PrivacyURL   jsontype.Nullable[string] `json:"privacy_url,omitempty,omitzero"`
+	ProductName  jsontype.Nullable[string] `json:"product_name,omitempty,omitzero"`
+	SupportURL   jsontype.Nullable[string] `json:"support_url,omitempty,omitzero"`
+}
+
 // UpdateChannelBehaviorRequest Merge patch; `skills` is replaced as a whole.
 type UpdateChannelBehaviorRequest struct {
 	AgentChaining *bool `json:"agent_chaining,omitempty"`
@@ -3359,6 +3461,14 @@ type UpdateChannelRequest struct {
 	Name            *string                   `json:"name,omitempty"`
 	SlowModeSeconds *int                      `json:"slow_mode_seconds,omitempty"`
 	Topic           *string                   `json:"topic,omitempty"`
+}
+
+// UpdateFeatureFlagRequest defines model for UpdateFeatureFlagRequest.
+type UpdateFeatureFlagRequest struct {
+	Groups  []ids.ID   `json:"groups,omitzero"`
+	People  []ids.ID   `json:"people,omitzero"`
+	Percent *int       `json:"percent,omitempty"`
+	State   *FlagState `json:"state,omitempty"`
 }
 
 // UpdateGroupRequest Absent members stay as they are.
@@ -3521,6 +3631,9 @@ type DeviceID = ids.ID
 // EventID defines model for EventID.
 type EventID = ids.ID
 
+// FlagKey defines model for FlagKey.
+type FlagKey = string
+
 // FlowID defines model for FlowID.
 type FlowID = ids.ID
 
@@ -3541,6 +3654,9 @@ type IfMatch = string
 
 // InvocationToken defines model for InvocationToken.
 type InvocationToken = string
+
+// KeyPurpose defines model for KeyPurpose.
+type KeyPurpose = string
 
 // Limit defines model for Limit.
 type Limit = int
@@ -3830,6 +3946,18 @@ type UpdateIdentityProviderParams struct {
 	IfMatch IfMatch `json:"If-Match"`
 }
 
+// UpdateBrandingParams defines parameters for UpdateBranding.
+type UpdateBrandingParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// UpdateFeatureFlagParams defines parameters for UpdateFeatureFlag.
+type UpdateFeatureFlagParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
 // UpdateInstanceSettingsParams defines parameters for UpdateInstanceSettings.
 type UpdateInstanceSettingsParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
@@ -4091,8 +4219,17 @@ type CreateIdentityProviderJSONRequestBody = CreateIdentityProviderRequest
 // UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
 type UpdateIdentityProviderJSONRequestBody = UpdateIdentityProviderRequest
 
+// UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
+type UpdateBrandingJSONRequestBody = UpdateBrandingRequest
+
+// UpdateFeatureFlagJSONRequestBody defines body for UpdateFeatureFlag for application/json ContentType.
+type UpdateFeatureFlagJSONRequestBody = UpdateFeatureFlagRequest
+
 // UpdateInstanceSettingsJSONRequestBody defines body for UpdateInstanceSettings for application/json ContentType.
 type UpdateInstanceSettingsJSONRequestBody = UpdateInstanceSettingsRequest
+
+// RotateSigningKeyJSONRequestBody defines body for RotateSigningKey for application/json ContentType.
+type RotateSigningKeyJSONRequestBody = RotateSigningKeyRequest
 
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest
@@ -4327,12 +4464,27 @@ type ServerInterface interface {
 	// GetInstance Get the public data of the instance
 	// (GET /instance)
 	GetInstance(w http.ResponseWriter, r *http.Request)
+	// UpdateBranding Change how the instance presents itself
+	// (PATCH /instance/branding)
+	UpdateBranding(w http.ResponseWriter, r *http.Request, params UpdateBrandingParams)
+	// ListFeatureFlags List feature flags
+	// (GET /instance/flags)
+	ListFeatureFlags(w http.ResponseWriter, r *http.Request)
+	// UpdateFeatureFlag Change a feature flag
+	// (PATCH /instance/flags/{key})
+	UpdateFeatureFlag(w http.ResponseWriter, r *http.Request, key FlagKey, params UpdateFeatureFlagParams)
 	// GetInstanceSettings Get the settings of the instance
 	// (GET /instance/settings)
 	GetInstanceSettings(w http.ResponseWriter, r *http.Request)
 	// UpdateInstanceSettings Change settings of the instance
 	// (PATCH /instance/settings)
 	UpdateInstanceSettings(w http.ResponseWriter, r *http.Request, params UpdateInstanceSettingsParams)
+	// ListSigningKeys List signing keys
+	// (GET /instance/signing-keys)
+	ListSigningKeys(w http.ResponseWriter, r *http.Request)
+	// RotateSigningKey Rotate a signing key
+	// (POST /instance/signing-keys/{purpose}/rotate)
+	RotateSigningKey(w http.ResponseWriter, r *http.Request, purpose KeyPurpose)
 	// GetJWKS List the public signing keys
 	// (GET /jwks)
 	GetJWKS(w http.ResponseWriter, r *http.Request)
@@ -6760,6 +6912,119 @@ func (siw *ServerInterfaceWrapper) GetInstance(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// UpdateBranding operation middleware
+func (siw *ServerInterfaceWrapper) UpdateBranding(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateBrandingParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateBranding(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListFeatureFlags operation middleware
+func (siw *ServerInterfaceWrapper) ListFeatureFlags(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListFeatureFlags(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateFeatureFlag operation middleware
+func (siw *ServerInterfaceWrapper) UpdateFeatureFlag(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "key" -------------
+	var key FlagKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", r.PathValue("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "key", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateFeatureFlagParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateFeatureFlag(w, r, key, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetInstanceSettings operation middleware
 func (siw *ServerInterfaceWrapper) GetInstanceSettings(w http.ResponseWriter, r *http.Request) {
 
@@ -6810,6 +7075,46 @@ func (siw *ServerInterfaceWrapper) UpdateInstanceSettings(w http.ResponseWriter,
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.UpdateInstanceSettings(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSigningKeys operation middleware
+func (siw *ServerInterfaceWrapper) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSigningKeys(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RotateSigningKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateSigningKey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "purpose" -------------
+	var purpose KeyPurpose
+
+	err = runtime.BindStyledParameterWithOptions("simple", "purpose", r.PathValue("purpose"), &purpose, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "purpose", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateSigningKey(w, r, purpose)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -8894,8 +9199,13 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/identity-providers/{provider_id}", wrapper.UpdateIdentityProvider)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/identity-providers/{provider_id}/test", wrapper.TestIdentityProvider)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance", wrapper.GetInstance)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/instance/branding", wrapper.UpdateBranding)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance/flags", wrapper.ListFeatureFlags)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/instance/flags/{key}", wrapper.UpdateFeatureFlag)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance/settings", wrapper.GetInstanceSettings)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/instance/settings", wrapper.UpdateInstanceSettings)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/instance/signing-keys", wrapper.ListSigningKeys)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/instance/signing-keys/{purpose}/rotate", wrapper.RotateSigningKey)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jwks", wrapper.GetJWKS)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me", wrapper.GetSelf)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/me", wrapper.UpdateSelf)
@@ -10456,6 +10766,90 @@ func (response GetInstance200JSONResponse) VisitGetInstanceResponse(w http.Respo
 	return err
 }
 
+type UpdateBrandingRequestObject struct {
+	Params UpdateBrandingParams
+	Body   *UpdateBrandingJSONRequestBody
+}
+
+type UpdateBrandingResponseObject interface {
+	VisitUpdateBrandingResponse(w http.ResponseWriter) error
+}
+
+type UpdateBranding200ResponseHeaders struct {
+	ETag string
+}
+
+type UpdateBranding200JSONResponse struct {
+	Body    Branding
+	Headers UpdateBranding200ResponseHeaders
+}
+
+func (response UpdateBranding200JSONResponse) VisitUpdateBrandingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFeatureFlagsRequestObject struct {
+}
+
+type ListFeatureFlagsResponseObject interface {
+	VisitListFeatureFlagsResponse(w http.ResponseWriter) error
+}
+
+type ListFeatureFlags200JSONResponse FeatureFlagList
+
+func (response ListFeatureFlags200JSONResponse) VisitListFeatureFlagsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateFeatureFlagRequestObject struct {
+	Key    FlagKey `json:"key"`
+	Params UpdateFeatureFlagParams
+	Body   *UpdateFeatureFlagJSONRequestBody
+}
+
+type UpdateFeatureFlagResponseObject interface {
+	VisitUpdateFeatureFlagResponse(w http.ResponseWriter) error
+}
+
+type UpdateFeatureFlag200ResponseHeaders struct {
+	ETag string
+}
+
+type UpdateFeatureFlag200JSONResponse struct {
+	Body    FeatureFlag
+	Headers UpdateFeatureFlag200ResponseHeaders
+}
+
+func (response UpdateFeatureFlag200JSONResponse) VisitUpdateFeatureFlagResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetInstanceSettingsRequestObject struct {
 }
 
@@ -10511,6 +10905,50 @@ func (response UpdateInstanceSettings200JSONResponse) VisitUpdateInstanceSetting
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSigningKeysRequestObject struct {
+}
+
+type ListSigningKeysResponseObject interface {
+	VisitListSigningKeysResponse(w http.ResponseWriter) error
+}
+
+type ListSigningKeys200JSONResponse SigningKeyList
+
+func (response ListSigningKeys200JSONResponse) VisitListSigningKeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RotateSigningKeyRequestObject struct {
+	Purpose KeyPurpose `json:"purpose"`
+	Body    *RotateSigningKeyJSONRequestBody
+}
+
+type RotateSigningKeyResponseObject interface {
+	VisitRotateSigningKeyResponse(w http.ResponseWriter) error
+}
+
+type RotateSigningKey200JSONResponse SigningKeyList
+
+func (response RotateSigningKey200JSONResponse) VisitRotateSigningKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -12006,12 +12444,27 @@ type StrictServerInterface interface {
 	// GetInstance Get the public data of the instance
 	// (GET /instance)
 	GetInstance(ctx context.Context, request GetInstanceRequestObject) (GetInstanceResponseObject, error)
+	// UpdateBranding Change how the instance presents itself
+	// (PATCH /instance/branding)
+	UpdateBranding(ctx context.Context, request UpdateBrandingRequestObject) (UpdateBrandingResponseObject, error)
+	// ListFeatureFlags List feature flags
+	// (GET /instance/flags)
+	ListFeatureFlags(ctx context.Context, request ListFeatureFlagsRequestObject) (ListFeatureFlagsResponseObject, error)
+	// UpdateFeatureFlag Change a feature flag
+	// (PATCH /instance/flags/{key})
+	UpdateFeatureFlag(ctx context.Context, request UpdateFeatureFlagRequestObject) (UpdateFeatureFlagResponseObject, error)
 	// GetInstanceSettings Get the settings of the instance
 	// (GET /instance/settings)
 	GetInstanceSettings(ctx context.Context, request GetInstanceSettingsRequestObject) (GetInstanceSettingsResponseObject, error)
 	// UpdateInstanceSettings Change settings of the instance
 	// (PATCH /instance/settings)
 	UpdateInstanceSettings(ctx context.Context, request UpdateInstanceSettingsRequestObject) (UpdateInstanceSettingsResponseObject, error)
+	// ListSigningKeys List signing keys
+	// (GET /instance/signing-keys)
+	ListSigningKeys(ctx context.Context, request ListSigningKeysRequestObject) (ListSigningKeysResponseObject, error)
+	// RotateSigningKey Rotate a signing key
+	// (POST /instance/signing-keys/{purpose}/rotate)
+	RotateSigningKey(ctx context.Context, request RotateSigningKeyRequestObject) (RotateSigningKeyResponseObject, error)
 	// GetJWKS List the public signing keys
 	// (GET /jwks)
 	GetJWKS(ctx context.Context, request GetJWKSRequestObject) (GetJWKSResponseObject, error)
@@ -14105,6 +14558,109 @@ func (sh *strictHandler) GetInstance(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// UpdateBranding operation middleware
+func (sh *strictHandler) UpdateBranding(w http.ResponseWriter, r *http.Request, params UpdateBrandingParams) {
+	if err := checkParams(r, "updateBranding"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UpdateBrandingRequestObject
+
+	request.Params = params
+
+	var body UpdateBrandingJSONRequestBody
+	if err := decodeBody(r, "updateBranding", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateBranding(ctx, request.(UpdateBrandingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateBranding")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateBrandingResponseObject); ok {
+		if err := validResponse.VisitUpdateBrandingResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListFeatureFlags operation middleware
+func (sh *strictHandler) ListFeatureFlags(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "listFeatureFlags"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListFeatureFlagsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListFeatureFlags(ctx, request.(ListFeatureFlagsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListFeatureFlags")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListFeatureFlagsResponseObject); ok {
+		if err := validResponse.VisitListFeatureFlagsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateFeatureFlag operation middleware
+func (sh *strictHandler) UpdateFeatureFlag(w http.ResponseWriter, r *http.Request, key FlagKey, params UpdateFeatureFlagParams) {
+	if err := checkParams(r, "updateFeatureFlag"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UpdateFeatureFlagRequestObject
+
+	request.Key = key
+	request.Params = params
+
+	var body UpdateFeatureFlagJSONRequestBody
+	if err := decodeBody(r, "updateFeatureFlag", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateFeatureFlag(ctx, request.(UpdateFeatureFlagRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateFeatureFlag")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateFeatureFlagResponseObject); ok {
+		if err := validResponse.VisitUpdateFeatureFlagResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetInstanceSettings operation middleware
 func (sh *strictHandler) GetInstanceSettings(w http.ResponseWriter, r *http.Request) {
 	if err := checkParams(r, "getInstanceSettings"); err != nil {
@@ -14163,6 +14719,71 @@ func (sh *strictHandler) UpdateInstanceSettings(w http.ResponseWriter, r *http.R
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateInstanceSettingsResponseObject); ok {
 		if err := validResponse.VisitUpdateInstanceSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSigningKeys operation middleware
+func (sh *strictHandler) ListSigningKeys(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "listSigningKeys"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListSigningKeysRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSigningKeys(ctx, request.(ListSigningKeysRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSigningKeys")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListSigningKeysResponseObject); ok {
+		if err := validResponse.VisitListSigningKeysResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RotateSigningKey operation middleware
+func (sh *strictHandler) RotateSigningKey(w http.ResponseWriter, r *http.Request, purpose KeyPurpose) {
+	if err := checkParams(r, "rotateSigningKey"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request RotateSigningKeyRequestObject
+
+	request.Purpose = purpose
+
+	var body RotateSigningKeyJSONRequestBody
+	if err := decodeBody(r, "rotateSigningKey", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RotateSigningKey(ctx, request.(RotateSigningKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RotateSigningKey")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RotateSigningKeyResponseObject); ok {
+		if err := validResponse.VisitRotateSigningKeyResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

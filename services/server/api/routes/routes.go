@@ -15,6 +15,8 @@ type BodyLimit string
 const (
 	BodyNone BodyLimit = "none"
 	BodyJSON BodyLimit = "json"
+	// BodyReport is what a browser sends by itself, in media types of its own.
+	BodyReport BodyLimit = "report"
 )
 
 // Operation is one REST operation.

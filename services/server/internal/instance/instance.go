@@ -74,6 +74,39 @@ type Setting struct {
 // error. It sees every value as it would be.
 type SettingsCheck func(ctx context.Context, values map[string]any) error
 
+// Flag describes a feature flag that a module brings; internal/wire collects them. A flag
+// separates the release of something from its exposure, and goes when everybody has it.
+type Flag struct {
+	Key string
+	// Module is the one that asks for it.
+	Module string
+	// Summary says in one phrase what it turns on.
+	Summary string
+	// Default is the state of a flag that no owner has changed, and of one that cannot be
+	// evaluated.
+	Default bool
+}
+
+// Flags tells other modules what is on for the actor of the context.
+type Flags interface {
+	// Enabled never fails: what cannot be evaluated has its default, and an unknown key is off.
+	Enabled(ctx context.Context, key string) bool
+}
+
+// FlagUserSource is implemented by the module identity.
+type FlagUserSource interface {
+	// UnknownPeople gives those of the IDs that are no people of the instance.
+	UnknownPeople(ctx context.Context, list []ids.ID) ([]ids.ID, error)
+}
+
+// FlagGroupSource is implemented by the module authz.
+type FlagGroupSource interface {
+	// InAnyGroup reports whether the person is a member of one of the groups at this moment.
+	InAnyGroup(ctx context.Context, person ids.ID, groups []ids.ID) (bool, error)
+	// UnknownGroups gives those of the IDs that are no groups.
+	UnknownGroups(ctx context.Context, list []ids.ID) ([]ids.ID, error)
+}
+
 // Keys of settings that other modules read.
 const (
 	SettingName           = "instance.name"

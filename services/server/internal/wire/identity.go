@@ -70,6 +70,7 @@ func (p *process) buildIdentity(context.Context) error {
 	p.authz.service.SetSources(app.Sources{Principals: m.sources, Credentials: m.sources, Handles: m.sources, PrincipalNames: m.service, Views: m.service})
 	p.instance.service.SetPeers(instanceapp.Peers{
 		Authorizer: p.authz.service, Audit: p.audit.recorder, Events: p.sync.appender, Login: m.service,
+		FlagUsers: m.service, FlagGroups: p.authz.service,
 	})
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
 	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
+	instancejobs "github.com/OWNER/bothy/services/server/internal/instance/adapters/jobs"
 	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
 	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
@@ -27,7 +28,9 @@ func (p *process) buildInstance(context.Context) error {
 	config.ServerVersion = buildinfo.Current().Version
 	service := instanceapp.New(config, instanceapp.Deps{
 		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log, Settings: identityapp.Settings(),
+		Flags: p.config.Modules.Flags,
 	})
+	instancejobs.Register(p.jobs, service)
 	p.instance = &instanceModule{service: service, http: instancehttp.Handlers{Instance: service}}
 	return nil
 }

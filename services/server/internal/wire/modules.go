@@ -13,6 +13,8 @@ import (
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/argon2"
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
+	"github.com/OWNER/bothy/services/server/internal/instance"
+	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
 	"github.com/OWNER/bothy/services/server/internal/messaging/adapters/markdown"
 	messagingapp "github.com/OWNER/bothy/services/server/internal/messaging/app"
@@ -22,6 +24,10 @@ import (
 
 // moduleConfig has the keys of the modules, one field per Config struct.
 type moduleConfig struct {
+	// Flags are the feature flags of all modules; no key of the configuration, because owners
+	// turn them.
+	Flags []instance.Flag
+
 	Instance  instanceapp.Config
 	Audit     auditConfig
 	Authz     authzapp.Config
@@ -83,6 +89,15 @@ func (m *moduleConfig) crossChecks(s *config.Schema, c *Config) {
 	s.Check("presence_timeout_above_heartbeat_interval", []string{"agent.presence_timeout", "sync.heartbeat_interval"}, func() error {
 		if m.Agents.PresenceTimeout <= c.Gateway.HeartbeatInterval {
 			return errors.New("agent.presence_timeout must be longer than sync.heartbeat_interval")
+		}
+		return nil
+	})
+	s.Check("next_lead_above_cache", []string{"signing_key.next_lead", "signing_key.rotation_interval"}, func() error {
+		switch {
+		case m.Instance.NextLead <= 2*instancehttp.JWKSMaxAge:
+			return errors.New("signing_key.next_lead must be longer than twice the time that the JWKS may be kept")
+		case m.Instance.RotationInterval < 2*m.Instance.NextLead:
+			return errors.New("signing_key.rotation_interval must be at least twice signing_key.next_lead")
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/api/rest"
 	"github.com/OWNER/bothy/services/server/api/routes"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
+	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/platform/httpserver"
@@ -29,24 +30,29 @@ func operations() ([]httpserver.Operation, error) {
 		if !known {
 			return nil, fmt.Errorf("operation %s: action %s is not in the catalogue", o.ID, o.Action)
 		}
-		body := httpserver.BodyNone
-		if o.BodyLimit == routes.BodyJSON {
-			body = httpserver.BodyJSON
-		}
-		out = append(out, httpserver.Operation{
+		op := httpserver.Operation{
 			ID: o.ID, Pattern: o.Pattern(), Action: authorize.Action(o.Action), RateLimitClass: o.RateLimitClass,
-			Writes: spec.Effect == authorize.EffectWrite, Body: body, Transfer: o.Transfer, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
+			Writes: spec.Effect == authorize.EffectWrite, Body: httpserver.BodyNone, Transfer: o.Transfer, RequiresIfMatch: o.RequiresIfMatch, IgnoresIdempotencyKey: o.IgnoresIdempotencyKey,
 			AuthorizedInBand: o.AuthorizedInBand, ProvenByKey: slices.Contains(o.ErrorCodes, string(errs.CodeUseDPoPNonce)), SignedIn: !o.AuthorizedInBand && !spec.OpenTo(authorize.CallerAnonymous), BeforeSetup: spec.BeforeSetup, Maintenance: httpserver.MaintenanceRule(spec.Maintenance),
 			SyncPosition: o.Method == http.MethodGet && reflects[o.Module],
-		})
+		}
+		switch o.BodyLimit {
+		case routes.BodyJSON:
+			op.Body = httpserver.BodyJSON
+		case routes.BodyReport:
+			op.Body, op.MaxBodyBytes = httpserver.BodyReport, instancehttp.MaxReportBytes
+			op.Media = []string{instancehttp.MediaOldReport, instancehttp.MediaReports}
+		case routes.BodyNone:
+		}
+		out = append(out, op)
 	}
 	return out, nil
 }
 
 // mount registers every handler with the chain: the generated router for what the contract
-// describes, the gateway by its row, and the well-known addresses. proofs carries the proof of
+// describes, the gateway and reports of browsers by their rows, and the well-known addresses. proofs carries the proof of
 // possession to the operations that sign in.
-func mount(chain *httpserver.Chain, handlers rest.StrictServerInterface, proofs rest.StrictMiddlewareFunc, gateway http.Handler) error {
+func mount(chain *httpserver.Chain, handlers rest.StrictServerInterface, proofs rest.StrictMiddlewareFunc, gateway http.Handler, reports http.HandlerFunc) error {
 	strict := rest.NewStrictHandlerWithOptions(handlers, []rest.StrictMiddlewareFunc{proofs, onePermissionVersion}, rest.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  httpserver.WriteError,
 		ResponseErrorHandlerFunc: httpserver.WriteError,
@@ -58,6 +64,7 @@ func mount(chain *httpserver.Chain, handlers rest.StrictServerInterface, proofs 
 		},
 	})
 	chain.HandleFunc(routes.ByID("openGateway").Pattern(), gateway.ServeHTTP)
+	chain.HandleFunc(routes.ByID("submitCspReport").Pattern(), reports)
 	chain.Alias("GET /.well-known/bothy", "getDiscovery")
 	chain.Alias("GET /.well-known/jwks.json", "getJwks")
 	return chain.Seal()

@@ -323,7 +323,7 @@ func (s *Server) buildRoutes(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return mount(s.chain, s.handlers(), identityhttp.ProofMiddleware(s.identity.proofs), s.gateway.handler)
+	return mount(s.chain, s.handlers(), identityhttp.ProofMiddleware(s.identity.proofs), s.gateway.handler, s.instance.http.SubmitCspReport)
 }
 
 // goesOn lets an agent finish the run that it works on while the instance takes no other

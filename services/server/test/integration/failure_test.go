@@ -34,7 +34,7 @@ func TestRequestsOfAWrongForm(t *testing.T) {
 	owner := s.Owner(t)
 	deep := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
 	for _, op := range routes.Operations {
-		if op.AuthorizedInBand {
+		if op.AuthorizedInBand || op.BodyLimit == routes.BodyReport {
 			continue
 		}
 		base := append(named(op, unknown), harness.IfMatch(1))

@@ -103,7 +103,7 @@ func source(doc *apidoc.OpenAPI, gateway *apidoc.Gateway) []byte {
 	b.WriteString("// Operations lists every REST operation in the order of the IDs.\nvar Operations = []Operation{\n")
 	for _, o := range doc.Operations {
 		fmt.Fprintf(&b, "\t{ID: %q, Method: %q, Path: %q, Module: %q, Action: %q, RateLimitClass: %q, BodyLimit: %s",
-			o.ID, o.Method, o.Path, o.Module, o.Action, o.RateLimit, map[string]string{"none": "BodyNone", "json": "BodyJSON"}[o.Body])
+			o.ID, o.Method, o.Path, o.Module, o.Action, o.RateLimit, map[string]string{"none": "BodyNone", "json": "BodyJSON", "report": "BodyReport"}[o.Body])
 		flag := func(name string, set bool) {
 			if set {
 				fmt.Fprintf(&b, ", %s: true", name)

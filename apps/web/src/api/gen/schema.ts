@@ -573,6 +573,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/csp-reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report what the content security policy stopped
+         * @description Browsers send it by themselves, in the old form and in that of the Reporting API. It is counted, and nothing of it is stored; a report that cannot be read is answered the same.
+         */
+        post: operations["submitCspReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/devices/{device_id}": {
         parameters: {
             query?: never;
@@ -927,6 +947,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/instance/branding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change how the instance presents itself
+         * @description Null restores a default. Addresses are `https` only. `accent` is a key of the design.
+         */
+        patch: operations["updateBranding"];
+        trace?: never;
+    };
+    "/instance/flags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List feature flags
+         * @description Every flag that this version has, with its state. Members see what is on for them in `flags` of the instance.
+         */
+        get: operations["listFeatureFlags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/instance/flags/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change a feature flag
+         * @description `rollout` turns a flag on for the people and groups that are named, and for a part of everybody in `percent`; raising it only adds people. Agents and apps follow `on` alone. It takes effect at once.
+         */
+        patch: operations["updateFeatureFlag"];
+        trace?: never;
+    };
     "/instance/settings": {
         parameters: {
             query?: never;
@@ -949,6 +1029,46 @@ export interface paths {
          * @description A flat map from key to value; null restores the default. All keys are checked together and either all or none take effect. A setting marked sensitive needs a recent step-up. Reason of `conflict`: `no_login_left`.
          */
         patch: operations["updateInstanceSettings"];
+        trace?: never;
+    };
+    "/instance/signing-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List signing keys
+         * @description Public halves, the newest first. Private halves never leave the key store.
+         */
+        get: operations["listSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/instance/signing-keys/{purpose}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a signing key
+         * @description `scheduled` publishes the next key now, and it signs once everybody who verifies can know it. `now` signs with another key at once; what the old one signed is accepted until it ends. `compromised` also refuses at once what the old one signed. Always needs a recent step-up. Reason of `conflict`: `next_exists`.
+         */
+        post: operations["rotateSigningKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/jwks": {
@@ -2970,6 +3090,27 @@ export interface components {
             principal_id?: string;
             target?: components["schemas"]["Target"];
         };
+        FeatureFlag: {
+            default: boolean;
+            groups: string[];
+            key: string;
+            module: string;
+            people: string[];
+            /** @description Part of everybody, 0 to 100. */
+            percent: number;
+            state: components["schemas"]["FlagState"];
+            /** @description What it turns on. */
+            summary: string;
+            /** Format: date-time */
+            updated_at?: string;
+            /** Format: uuid */
+            updated_by?: string;
+            /** Format: int64 */
+            version: number;
+        };
+        FeatureFlagList: {
+            items: components["schemas"]["FeatureFlag"][];
+        };
         FinishRunRequest: {
             append?: components["schemas"]["RunAppend"][];
             /**
@@ -2991,6 +3132,8 @@ export interface components {
         FinishRunRequestEndReason: "done" | "max_tokens" | "max_turns" | "refusal" | "agent_error" | "agent_rejected" | "token_rejected" | "requested";
         /** @enum {string} */
         FinishRunRequestState: "completed" | "failed" | "cancelled";
+        /** @enum {string} */
+        FlagState: "off" | "on" | "rollout";
         FlowPrincipal: {
             display_name: string;
             handle: string;
@@ -4030,6 +4173,10 @@ export interface components {
             /** Format: uuid */
             sync_epoch: string;
         };
+        RotateSigningKeyRequest: {
+            /** @enum {string} */
+            mode: "scheduled" | "now" | "compromised";
+        };
         /** @description The whole run document, with the newest 200 steps. */
         Run: components["schemas"]["RunSummary"] & {
             /** @description By the key of the artifact. */
@@ -4489,6 +4636,30 @@ export interface components {
         };
         /** @enum {string} */
         SettingSchemaType: "bool" | "int" | "string" | "duration" | "enum" | "string_list";
+        SigningKey: {
+            /** Format: date-time */
+            activated_at?: string;
+            alg: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            kid: string;
+            /** @description Whether what it signed is accepted. */
+            published: boolean;
+            purpose: string;
+            /** @enum {string} */
+            retire_reason?: "rotation" | "manual" | "compromised" | "lost";
+            /** Format: date-time */
+            retired_at?: string;
+            /** @enum {string} */
+            state: "next" | "active" | "retired";
+            /** Format: date-time */
+            unpublish_at?: string;
+        };
+        SigningKeyList: {
+            items: components["schemas"]["SigningKey"][];
+        };
         SkillBinding: {
             enabled: boolean;
             name: string;
@@ -4831,6 +5002,14 @@ export interface components {
             max_trigger_age_ms?: number | null;
             untrusted_context?: components["schemas"]["UntrustedContext"];
         };
+        UpdateBrandingRequest: {
+            accent?: string | null;
+            imprint_url?: string | null;
+            login_message?: string | null;
+            privacy_url?: string | null;
+            product_name?: string | null;
+            support_url?: string | null;
+        };
         /** @description Merge patch; `skills` is replaced as a whole. */
         UpdateChannelBehaviorRequest: {
             agent_chaining?: boolean;
@@ -4847,6 +5026,12 @@ export interface components {
             name?: string;
             slow_mode_seconds?: number;
             topic?: string;
+        };
+        UpdateFeatureFlagRequest: {
+            groups?: string[];
+            people?: string[];
+            percent?: number;
+            state?: components["schemas"]["FlagState"];
         };
         /** @description Absent members stay as they are. */
         UpdateGroupRequest: {
@@ -5022,6 +5207,8 @@ export interface components {
         DeviceState: components["schemas"]["DeviceState"];
         /** @description Identifier of the audit event. */
         EventID: string;
+        /** @description Key of the feature flag. */
+        FlagKey: string;
         /** @description Identifier of the login flow. */
         FlowID: string;
         /** @description Identifier of the grant. */
@@ -5036,6 +5223,8 @@ export interface components {
         IfMatch: string;
         /** @description The token that came with the order to an agent. With it the agent acts for the person who gave the order, with the rights both have. */
         InvocationToken: string;
+        /** @description What the key signs. */
+        KeyPurpose: string;
         /** @description Most items of a page. */
         Limit: number;
         /** @description Identifier of the message. */
@@ -6049,6 +6238,30 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    submitCspReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/csp-report": Record<string, never>;
+                "application/reports+json": Record<string, never>[];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     revokeDevice: {
         parameters: {
             query?: never;
@@ -6772,6 +6985,92 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    updateBranding: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateBrandingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Branding"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listFeatureFlags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureFlagList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    updateFeatureFlag: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Key of the feature flag. */
+                key: components["parameters"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateFeatureFlagRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureFlag"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     getInstanceSettings: {
         parameters: {
             query?: never;
@@ -6820,6 +7119,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstanceSettings"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKeyList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    rotateSigningKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description What the key signs. */
+                purpose: components["parameters"]["KeyPurpose"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateSigningKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKeyList"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -16,8 +16,6 @@ import (
 const (
 	apiVersion = "1"
 	apiPath    = "/api/v1"
-	// defaultAccent is a key of the design.
-	defaultAccent = "teal"
 )
 
 // Branding is how the instance presents itself.
@@ -74,12 +72,16 @@ type Discovery struct {
 	ReadOnly       bool
 }
 
-// ReadInstance gives the public data to a member.
-func (s *Service) ReadInstance(ctx context.Context) (Public, error) {
+// ReadInstance gives the public data to a member, with the flags as they are for her.
+func (s *Service) ReadInstance(ctx context.Context) (Public, map[string]bool, error) {
 	if err := s.peers.Authorizer.Authorize(ctx, authorize.ActionInstanceRead, authorize.Instance()); err != nil {
-		return Public{}, err
+		return Public{}, nil, err
 	}
-	return s.public(ctx)
+	public, err := s.public(ctx)
+	if err != nil {
+		return Public{}, nil, err
+	}
+	return public, s.flagsOf(ctx), nil
 }
 
 func (s *Service) public(ctx context.Context) (Public, error) {
@@ -99,11 +101,15 @@ func (s *Service) publicWith(ctx context.Context, values map[string]any) (Public
 	if err != nil {
 		return Public{}, fmt.Errorf("read the version of all rights: %w", err)
 	}
+	section, err := s.brandingSection(ctx)
+	if err != nil {
+		return Public{}, err
+	}
 	name, _ := values[instance.SettingName].(string)
 	product, _ := values[settingProductName].(string)
 	return Public{
 		ID: info.ID, Name: name, ServerVersion: s.cfg.ServerVersion, SyncEpoch: info.SyncEpoch,
-		Branding: Branding{ProductName: product, Accent: defaultAccent, Version: 1},
+		Branding: brandingWith(section, product),
 		Limits: Limits{
 			MaxJSONBodyBytes: s.cfg.MaxJSONBodyBytes, MaxFrameBytes: s.cfg.MaxFrameBytes, MaxMessageBytes: s.cfg.MaxMessageBytes,
 			MaxAttachments: s.cfg.MaxAttachments, MaxUploadBytes: s.cfg.MaxUploadBytes,

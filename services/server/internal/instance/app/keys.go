@@ -16,7 +16,6 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
-	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/jose"
 )
 
@@ -285,7 +284,7 @@ func (s *Service) retireLost(ctx context.Context, k domain.SigningKey) error {
 	s.log.Warn("a signing key has lost its private half and retires", "purpose", k.Purpose, "kid", k.KID)
 	return s.units.Do(ctx, func(ctx context.Context) error {
 		now := s.now(ctx)
-		if err := s.store.RetireKey(ctx, k.ID, domain.RetiredLost, now, rule.UnpublishAt(now)); err != nil {
+		if err := s.store.RetireKey(ctx, k.ID, domain.RetiredLost, now, rule.UnpublishAt(now), true); err != nil {
 			return fmt.Errorf("retire a lost key: %w", err)
 		}
 		return s.recordTransition(ctx, k, string(k.State), string(domain.KeyRetired), domain.RetiredLost)
@@ -305,26 +304,7 @@ func (s *Service) ensureActive(ctx context.Context, p instance.Purpose, rows, lo
 			return nil
 		}
 	}
-	// The file comes before the row: a row must never name a key that nobody has.
-	kid, public, err := s.keyStore.Create(string(s.purposes()[p].Algorithm))
-	if err != nil {
-		return fmt.Errorf("make a signing key for %s: %w", p, err)
-	}
-	jwk, err := jose.FromPublic(public)
-	if err != nil {
-		return fmt.Errorf("encode a signing key: %w", err)
-	}
-	err = s.units.Do(ctx, func(ctx context.Context) error {
-		now := s.now(ctx)
-		k := domain.SigningKey{
-			ID: ids.NewAt(now), KID: kid, Purpose: string(p), Algorithm: s.purposes()[p].Algorithm, Public: jwk,
-			State: domain.KeyActive, Published: true, CreatedAt: now, ActivatedAt: &now,
-		}
-		if err := s.store.InsertKey(ctx, k); err != nil {
-			return err
-		}
-		return s.recordTransition(ctx, k, "none", string(domain.KeyActive), "start")
-	})
+	err := s.units.Do(ctx, func(ctx context.Context) error { return s.addKey(ctx, p, domain.KeyActive, "start") })
 	if errors.Is(err, ErrActiveExists) {
 		return nil // Another process was first; its key lies in the shared store.
 	}

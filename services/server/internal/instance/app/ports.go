@@ -35,6 +35,10 @@ type Config struct {
 	KeyCacheTTL time.Duration `key:"signing_key.cache_ttl"`
 	// AcceptLostKeys starts with new keys when the key store has lost all of the old ones.
 	AcceptLostKeys bool `key:"signing_key.accept_lost_keys"`
+	// RotationInterval is how long a key signs, NextLead how long the next one is published
+	// before it does.
+	RotationInterval time.Duration `key:"signing_key.rotation_interval"`
+	NextLead         time.Duration `key:"signing_key.next_lead"`
 	// AccessTokenTTL and InvocationTokenTTL are how long signatures of a retired key count.
 	AccessTokenTTL, InvocationTokenTTL time.Duration
 }
@@ -43,7 +47,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MinClientVersion: "0.1.0", MaxJSONBodyBytes: 1 << 20, MaxFrameBytes: 256 << 10, MaxMessageBytes: 64 << 10,
-		SettingsTTL: 30 * time.Second, KeyCacheTTL: 30 * time.Second,
+		SettingsTTL: 30 * time.Second, KeyCacheTTL: 30 * time.Second, RotationInterval: 2160 * time.Hour, NextLead: 24 * time.Hour,
 		AccessTokenTTL: 10 * time.Minute, InvocationTokenTTL: 15 * time.Minute,
 	}
 }
@@ -93,8 +97,21 @@ type Store interface {
 	Keys(ctx context.Context) ([]domain.SigningKey, error)
 	// InsertKey adds one; ErrActiveExists when another process was first.
 	InsertKey(ctx context.Context, k domain.SigningKey) error
+	// LockKeys keeps the keys of a purpose that have not retired until the unit ends.
+	LockKeys(ctx context.Context, purpose string) error
+	// ActivateKey lets a next key sign.
+	ActivateKey(ctx context.Context, id ids.ID, at time.Time) error
 	// RetireKey ends a key that has not been retired.
-	RetireKey(ctx context.Context, id ids.ID, reason string, at time.Time, unpublishAt *time.Time) error
+	RetireKey(ctx context.Context, id ids.ID, reason string, at time.Time, unpublishAt *time.Time, published bool) error
+	// UnpublishKeys notes the keys whose time is over.
+	UnpublishKeys(ctx context.Context, now time.Time) error
+
+	// Flags lists the flags that were ever changed.
+	Flags(ctx context.Context) ([]domain.Flag, error)
+	// LockFlag reads a flag and keeps its row until the unit ends; one that was never changed
+	// begins as the given one.
+	LockFlag(ctx context.Context, untouched domain.Flag, at time.Time) (domain.Flag, error)
+	SaveFlag(ctx context.Context, f domain.Flag) error
 
 	// Raise queues the raise of a counter and hands over its new value.
 	Raise(ctx context.Context, name string, by int64, got func(int64)) error
@@ -109,4 +126,14 @@ type KeyStore interface {
 	Create(algorithm string) (kid string, public crypto.PublicKey, err error)
 	// Load reads a key; ErrNoFile when it is not there.
 	Load(kid string) (crypto.Signer, error)
+	// List gives every key that lies there.
+	List() ([]StoredKey, error)
+	// Remove forgets a key for good; one that is not there is no error.
+	Remove(kid string) error
+}
+
+// StoredKey is a key in the key store.
+type StoredKey struct {
+	KID    string
+	MadeAt time.Time
 }

@@ -31,6 +31,10 @@ type Deps struct {
 	// Settings are those of all modules beside this one's own; Checks look across them.
 	Settings []instance.Setting
 	Checks   []instance.SettingsCheck
+	// Flags are those of all modules.
+	Flags []instance.Flag
+	// Metrics may be nil.
+	Metrics Metrics
 }
 
 // Peers are what stands above this module and is set while the process starts.
@@ -39,6 +43,9 @@ type Peers struct {
 	Audit      auditing.Recorder
 	Events     eventlog.Appender
 	Login      instance.LoginOptionsSource
+	// FlagUsers and FlagGroups know the people and groups of a rollout.
+	FlagUsers  instance.FlagUserSource
+	FlagGroups instance.FlagGroupSource
 }
 
 // Service is the module's one object.
@@ -54,9 +61,15 @@ type Service struct {
 	peers    Peers
 
 	setupDone atomic.Bool
-	settings  settingsCache
+	settings  cached[map[string]any]
+	branding  cached[Section]
+	flags     cached[map[string]domain.Flag]
 	keys      keyCache
 	keyLoad   sync.Mutex
+
+	flagRegistry flagRegistry
+	metrics      Metrics
+	violations   violations
 }
 
 var (
@@ -65,6 +78,7 @@ var (
 	_ instance.Keys     = (*Service)(nil)
 	_ instance.Counters = (*Service)(nil)
 	_ instance.Versions = (*Service)(nil)
+	_ instance.Flags    = (*Service)(nil)
 )
 
 // New makes the service. SetPeers completes it before the first request.
@@ -76,7 +90,11 @@ func New(cfg Config, d Deps) *Service {
 			Values: s.Values, Sensitive: s.Sensitive, Check: s.Check,
 		})
 	}
+	if d.Metrics == nil {
+		d.Metrics = noMetrics{}
+	}
 	return &Service{
+		flagRegistry: newFlagRegistry(d.Flags), metrics: d.Metrics,
 		cfg: cfg, store: d.Store, keyStore: d.KeyStore, units: d.Units, clock: d.Clock, log: d.Log,
 		registry: domain.NewRegistry(list...), checks: d.Checks,
 	}

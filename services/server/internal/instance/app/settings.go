@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/instance"
@@ -49,13 +48,6 @@ func checkTimeZone(v any) error {
 		return errors.New("the value must be the name of a time zone, for example Europe/Vienna")
 	}
 	return nil
-}
-
-// settingsCache keeps the values of the process.
-type settingsCache struct {
-	mu       sync.Mutex
-	values   map[string]any
-	loadedAt time.Time
 }
 
 // SettingsView is what an owner sees of the settings.
@@ -159,43 +151,48 @@ func (s *Service) tellChange(ctx context.Context, section string, keys []string,
 	if err != nil {
 		return err
 	}
+	return s.tellPublic(ctx, section, public)
+}
+
+// tell appends the event of the module: what changed, with the public data as they are then.
+func (s *Service) tell(ctx context.Context, changed string) error {
+	public, err := s.public(ctx)
+	if err != nil {
+		return err
+	}
+	return s.tellPublic(ctx, changed, public)
+}
+
+func (s *Service) tellPublic(ctx context.Context, changed string, public Public) error {
 	return s.peers.Events.Append(ctx, eventlog.Event{
 		Type: EventInstanceUpdated, Resource: eventlog.Resource{Type: "instance", ID: public.ID},
-		Payload: updatedPayload{Changed: []string{section}, Instance: public},
+		Payload: updatedPayload{Changed: []string{changed}, Instance: public},
 	})
 }
 
-// Invalidate forgets what is kept in memory of settings and keys. The follower of the log
+// Invalidate forgets what is kept in memory of settings, branding, flags and keys. The follower of the log
 // calls it on instance.updated, so that a change in another process takes effect here.
 func (s *Service) Invalidate() {
-	s.settings.mu.Lock()
-	s.settings.values = nil
-	s.settings.mu.Unlock()
+	s.settings.forget()
+	s.branding.forget()
+	s.flags.forget()
 	s.keys.expire()
 }
 
 // current gives all values, from memory while they are young. Inside a unit of work the
 // rows are read, since the unit may have changed them.
 func (s *Service) current(ctx context.Context) (map[string]any, error) {
-	if u := txn.Current(ctx); u != nil && !u.ReadOnly() {
+	load := func() (map[string]any, error) {
 		section, err := s.store.Section(ctx, SectionSettings)
 		if err != nil {
 			return nil, fmt.Errorf("read settings: %w", err)
 		}
 		return s.registry.Values(section.Document), nil
 	}
-	s.settings.mu.Lock()
-	defer s.settings.mu.Unlock()
-	now := s.clock.Now()
-	if s.settings.values != nil && now.Sub(s.settings.loadedAt) < s.cfg.SettingsTTL {
-		return s.settings.values, nil
+	if u := txn.Current(ctx); u != nil && !u.ReadOnly() {
+		return load()
 	}
-	section, err := s.store.Section(ctx, SectionSettings)
-	if err != nil {
-		return nil, fmt.Errorf("read settings: %w", err)
-	}
-	s.settings.values, s.settings.loadedAt = s.registry.Values(section.Document), now
-	return s.settings.values, nil
+	return s.settings.get(s.clock.Now(), s.cfg.SettingsTTL, load)
 }
 
 func settingOf[T any](ctx context.Context, s *Service, key string) (T, error) {

@@ -22,8 +22,10 @@ const (
 
 // The reasons for which keys retire.
 const (
-	RetiredByRotation = "rotation"
-	RetiredLost       = "lost"
+	RetiredByRotation  = "rotation"
+	RetiredManually    = "manual"
+	RetiredCompromised = "compromised"
+	RetiredLost        = "lost"
 )
 
 // SigningKey is the public half of a key.
@@ -40,6 +42,8 @@ type SigningKey struct {
 	ActivatedAt *time.Time
 	RetiredAt   *time.Time
 	UnpublishAt *time.Time
+	// RetireReason is one of the reasons; empty before.
+	RetireReason string
 }
 
 // Accepted reports whether signatures of the key count at the moment.

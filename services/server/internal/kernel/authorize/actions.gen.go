@@ -14,6 +14,16 @@ const (
 	ActionInstanceSettingsRead Action = "instance.settings.read"
 	// ActionInstanceSettingsUpdate: change settings of the instance.
 	ActionInstanceSettingsUpdate Action = "instance.settings.update"
+	// ActionConsoleCspReport: report what the content security policy stopped.
+	ActionConsoleCspReport Action = "console.csp_report"
+	// ActionInstanceBrandingUpdate: change how the instance presents itself.
+	ActionInstanceBrandingUpdate Action = "instance.branding.update"
+	// ActionFeatureFlagRead: read feature flags.
+	ActionFeatureFlagRead Action = "feature_flag.read"
+	// ActionFeatureFlagUpdate: change feature flags.
+	ActionFeatureFlagUpdate Action = "feature_flag.update"
+	// ActionSigningKeyRotate: rotate a signing key.
+	ActionSigningKeyRotate Action = "signing_key.rotate"
 	// ActionSigningKeyTransition: move a signing key to its next state.
 	ActionSigningKeyTransition Action = "signing_key.transition"
 	// ActionAccessExplain: tell who has access to a target and why.
@@ -231,6 +241,54 @@ var Catalogue = []Spec{
 		RateLimit: "rl.admin", Scope: "instance.admin",
 		Details: []string{"keys"},
 		Rules:   []string{"IN-2"},
+	},
+	{
+		ID: ActionConsoleCspReport, Module: "instance", Summary: "Report what the content security policy stopped",
+		Effect: EffectWrite, Callers: []CallerKind{CallerAnonymous, CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: false,
+		Maintenance: MaintenanceNoWrite, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.csp_report", Scope: "none",
+		Rules: []string{"IN-12"},
+	},
+	{
+		ID: ActionInstanceBrandingUpdate, Module: "instance", Summary: "Change how the instance presents itself",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "instance.admin",
+		Details: []string{"keys"},
+		Rules:   []string{"IN-4"},
+	},
+	{
+		ID: ActionFeatureFlagRead, Module: "instance", Summary: "Read feature flags",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read", Scope: "instance.admin",
+		Rules: []string{"IN-5"},
+	},
+	{
+		ID: ActionFeatureFlagUpdate, Module: "instance", Summary: "Change feature flags",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "instance.admin",
+		Details: []string{"key", "state", "percent", "people", "groups"},
+		Rules:   []string{"IN-5"},
+	},
+	{
+		ID: ActionSigningKeyRotate, Module: "instance", Summary: "Rotate a signing key",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceInstance, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"purpose", "mode"},
+		Rules:   []string{"IN-8", "IN-10"},
 	},
 	{
 		ID: ActionSigningKeyTransition, Module: "instance", Summary: "Move a signing key to its next state",

@@ -4,6 +4,8 @@ package httpserver
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/platform/httpserver/jsonguard"
@@ -15,8 +17,12 @@ const mediaJSON = "application/json"
 // well-formed and its strings are in normal form; the generated handlers then check it
 // against the contract.
 func (c *Chain) contentStage(op *Operation, rest next) next {
-	if op.Body != BodyJSON {
+	switch op.Body {
+	case BodyReport:
+		return c.reportStage(op, rest)
+	case BodyNone, BodyTransfer:
 		return rest
+	case BodyJSON:
 	}
 	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		body, err := x.readBody(r)
@@ -42,6 +48,24 @@ func (c *Chain) contentStage(op *Operation, rest next) next {
 			return
 		}
 		withBody(r, guarded)
+		rest(x, w, r)
+	}
+}
+
+// reportStage checks the media type and the size of a body that its handler reads as it is.
+func (c *Chain) reportStage(op *Operation, rest next) next {
+	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
+		media, err := mediaType(r.Header.Get("Content-Type"))
+		if err != nil || !slices.Contains(op.Media, media) {
+			x.fail(w, errs.New(errs.CodeUnsupportedMediaType, "The body must be "+strings.Join(op.Media, " or ")+"."))
+			return
+		}
+		body, err := x.readBody(r)
+		if err != nil {
+			x.fail(w, err)
+			return
+		}
+		withBody(r, body)
 		rest(x, w, r)
 	}
 }

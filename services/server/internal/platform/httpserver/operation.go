@@ -18,6 +18,8 @@ const (
 	BodyNone     BodyClass = "none"
 	BodyJSON     BodyClass = "json"
 	BodyTransfer BodyClass = "transfer"
+	// BodyReport is read by its own handler; Operation.Media and MaxBodyBytes limit it.
+	BodyReport BodyClass = "report"
 )
 
 // MaintenanceRule says what a write does while the instance is read-only.
@@ -44,6 +46,8 @@ type Operation struct {
 	Body   BodyClass
 	// MaxBodyBytes replaces the limit of the class; zero keeps it.
 	MaxBodyBytes int64
+	// Media are the types that a body of BodyReport may have.
+	Media []string
 	// Transfer gives the operation the deadline of transfers although its body is small:
 	// downloads.
 	Transfer              bool

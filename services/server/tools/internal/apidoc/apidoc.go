@@ -113,10 +113,11 @@ func (d *OpenAPI) operation(method, path string, op map[string]any) (Operation, 
 	}
 	if body, ok := op["requestBody"].(map[string]any); ok {
 		o.RequestRequired, _ = body["required"].(bool)
-		schema := body["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
-		o.RequestSchema = RefName(schema["$ref"].(string))
+		if plain, ok := body["content"].(map[string]any)["application/json"].(map[string]any); ok {
+			o.RequestSchema = RefName(plain["schema"].(map[string]any)["$ref"].(string))
+		}
 	}
-	if o.Body == "none" != (o.RequestSchema == "") {
+	if (o.Body == "json") != (o.RequestSchema != "") {
 		return o, fmt.Errorf("%s: x-body-limit %s does not fit the request body", o.ID, o.Body)
 	}
 	return o, nil

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/api/rest"
 	"github.com/OWNER/bothy/services/server/internal/instance/app"
@@ -21,10 +22,13 @@ import (
 // Handlers has the operations of instance; internal/wire embeds it.
 type Handlers struct{ Instance *app.Service }
 
+// JWKSMaxAge is how long clients and proxies may keep the JWKS.
+const JWKSMaxAge = 5 * time.Minute
+
 // How long clients and proxies may keep what everybody may read.
 var (
 	discoveryCache = "max-age=60"
-	jwksCache      = "max-age=300"
+	jwksCache      = fmt.Sprintf("max-age=%d", int(JWKSMaxAge.Seconds()))
 )
 
 // GetDiscovery implements the operation of this name.
@@ -63,17 +67,17 @@ func (h Handlers) GetJWKS(ctx context.Context, _ rest.GetJWKSRequestObject) (res
 
 // GetInstance implements the operation of this name.
 func (h Handlers) GetInstance(ctx context.Context, _ rest.GetInstanceRequestObject) (rest.GetInstanceResponseObject, error) {
-	p, err := h.Instance.ReadInstance(ctx)
+	p, flags, err := h.Instance.ReadInstance(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return rest.GetInstance200JSONResponse(toInstance(p)), nil
+	return rest.GetInstance200JSONResponse(toInstance(p, flags)), nil
 }
 
-func toInstance(p app.Public) rest.Instance {
+func toInstance(p app.Public, flags map[string]bool) rest.Instance {
 	return rest.Instance{
 		ID: p.ID, Name: p.Name, ServerVersion: p.ServerVersion, SyncEpoch: p.SyncEpoch, Branding: toBranding(p.Branding),
-		Flags: map[string]bool{}, PermissionVersion: p.PermissionVersion,
+		Flags: flags, PermissionVersion: p.PermissionVersion,
 		Limits: rest.InstanceLimits{
 			MaxJSONBodyBytes: p.Limits.MaxJSONBodyBytes, MaxFrameBytes: p.Limits.MaxFrameBytes,
 			MaxMessageBytes: p.Limits.MaxMessageBytes, MaxAttachments: p.Limits.MaxAttachments,
@@ -89,12 +93,12 @@ func (h Handlers) Snapshot(readOnly, clientMetrics, installHint bool) func(ctx c
 		mode = rest.MaintenanceModeReadOnly
 	}
 	return func(ctx context.Context) (json.RawMessage, error) {
-		p, err := h.Instance.ReadInstance(ctx)
+		p, flags, err := h.Instance.ReadInstance(ctx)
 		if err != nil {
 			return nil, err
 		}
 		raw, err := json.Marshal(rest.SnapshotInstance{
-			Instance: toInstance(p), Maintenance: mode, Web: rest.SnapshotWeb{ClientMetrics: clientMetrics, InstallHint: installHint},
+			Instance: toInstance(p, flags), Maintenance: mode, Web: rest.SnapshotWeb{ClientMetrics: clientMetrics, InstallHint: installHint},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("encode the instance: %w", err)

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/OWNER/bothy/services/server/internal/instance/app"
@@ -166,6 +167,44 @@ func (s *Store) Load(kid string) (crypto.Signer, error) {
 		s.loaded[kid] = key
 	}
 	return key, err
+}
+
+// List implements app.KeyStore.
+func (s *Store) List() ([]app.StoredKey, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	var out []app.StoredKey
+	for _, e := range entries {
+		kid, found := strings.CutSuffix(e.Name(), suffix)
+		if !found || !kidForm.MatchString(kid) {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, app.StoredKey{KID: kid, MadeAt: info.ModTime()})
+	}
+	return out, nil
+}
+
+// Remove implements app.KeyStore.
+func (s *Store) Remove(kid string) error {
+	if !kidForm.MatchString(kid) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.loaded, kid)
+	if err := os.Remove(s.path(kid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func read(path, kid string) (crypto.Signer, error) {

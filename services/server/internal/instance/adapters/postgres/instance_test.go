@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,20 @@ type above struct {
 	events  []eventlog.Event
 	audited []auditing.Entry
 	refuse  error
+	// group is the one that everybody is in; asking fails with fault.
+	group ids.ID
+	fault error
 }
+
+func (a *above) InAnyGroup(_ context.Context, _ ids.ID, groups []ids.ID) (bool, error) {
+	return slices.Contains(groups, a.group), a.fault
+}
+
+func (a *above) UnknownGroups(_ context.Context, list []ids.ID) ([]ids.ID, error) {
+	return slices.DeleteFunc(slices.Clone(list), func(id ids.ID) bool { return id == a.group }), nil
+}
+
+func (a *above) UnknownPeople(context.Context, []ids.ID) ([]ids.ID, error) { return nil, nil }
 
 func (a *above) Authorize(context.Context, authorize.Action, authorize.Resource) error {
 	return a.refuse
@@ -61,6 +75,22 @@ func (a *above) LoginOptions(context.Context) ([]instance.LoginOption, instance.
 	return []instance.LoginOption{{Driver: "local", Label: "Password"}}, instance.PasswordPolicy{MinLength: 12, MaxLength: 256}, nil
 }
 
+// memoryMetrics keeps what was counted.
+type memoryMetrics struct {
+	mu     sync.Mutex
+	failed map[string]int
+}
+
+func (m *memoryMetrics) RotationFailed(_ context.Context, purpose string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failed[purpose]++
+}
+
+func (*memoryMetrics) KeyAge(context.Context, string, time.Duration) {}
+
+func (*memoryMetrics) PolicyViolation(context.Context, string) {}
+
 // authorizer gives the whole interface to a type that decides one way only.
 type authorizer struct{ *above }
 
@@ -78,14 +108,16 @@ type bundle struct {
 	clock  *clocktest.Fake
 	folder string
 	above  *above
-	cfg    app.Config
+	// metrics are those of every process.
+	metrics *memoryMetrics
+	cfg     app.Config
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{
-		db: pgtest.New(t, pgtest.WithMigrations("0001")), clock: clocktest.New(time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)),
-		folder: filepath.Join(t.TempDir(), "keys"), above: &above{}, cfg: app.DefaultConfig(),
+		db: pgtest.New(t, pgtest.WithMigrations("0001", "0015")), clock: clocktest.New(time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)),
+		folder: filepath.Join(t.TempDir(), "keys"), above: &above{}, metrics: &memoryMetrics{failed: map[string]int{}}, cfg: app.DefaultConfig(),
 	}
 	b.cfg.PublicURL, b.cfg.ServerVersion = "https://chat.example.org", "1.2.3"
 	b.units = b.db.UnitsAt(txn.NewRegistry(), b.clock)
@@ -100,7 +132,8 @@ func (b *bundle) process(t *testing.T) *app.Service {
 		t.Fatal(err)
 	}
 	s := app.New(b.cfg, app.Deps{
-		Store: postgres.New(b.db.DB), KeyStore: store, Units: b.units, Clock: b.clock, Log: slog.New(slog.DiscardHandler),
+		Store: postgres.New(b.db.DB), KeyStore: store, Units: b.units, Clock: b.clock, Log: slog.New(slog.DiscardHandler), Metrics: b.metrics,
+		Flags:    []instance.Flag{{Key: "new_sidebar", Module: "test", Summary: "The new sidebar"}, {Key: "old", Module: "test", Default: true}},
 		Settings: []instance.Setting{{Key: "test.limit", Module: "test", Type: "duration", Default: time.Minute}},
 		Checks: []instance.SettingsCheck{func(_ context.Context, v map[string]any) error {
 			if v["test.limit"] == time.Duration(0) {
@@ -109,7 +142,7 @@ func (b *bundle) process(t *testing.T) *app.Service {
 			return nil
 		}},
 	})
-	s.SetPeers(app.Peers{Authorizer: authorizer{b.above}, Audit: b.above, Events: b.above, Login: b.above})
+	s.SetPeers(app.Peers{Authorizer: authorizer{b.above}, Audit: b.above, Events: b.above, Login: b.above, FlagUsers: b.above, FlagGroups: b.above})
 	return s
 }
 
@@ -438,7 +471,7 @@ func TestDiscoveryNamesAddressesOfTheConfiguration(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	b.above.refuse = errs.NotFound()
-	if _, err := b.process(t).ReadInstance(context.Background()); !errs.Is(err, errs.CodeNotFound) {
+	if _, _, err := b.process(t).ReadInstance(context.Background()); !errs.Is(err, errs.CodeNotFound) {
 		t.Errorf("a refused read: %v", err)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	readCounter  = "SELECT instance_counter_value($1)"
 
 	constraintActive = "server_signing_keys_active_key"
+	constraintNext   = "server_signing_keys_next_key"
 )
 
 // Store implements app.Store.
@@ -143,6 +144,9 @@ func (s *Store) Keys(ctx context.Context) ([]domain.SigningKey, error) {
 			Published: r.Published, CreatedAt: r.CreatedAt, ActivatedAt: r.ActivatedAt, RetiredAt: r.RetiredAt,
 			UnpublishAt: r.UnpublishAt,
 		}
+		if r.RetireReason != nil {
+			out[i].RetireReason = *r.RetireReason
+		}
 		if err := json.Unmarshal(r.PublicJwk, &out[i].Public); err != nil {
 			return nil, fmt.Errorf("read the public key %s: %w", r.Kid, err)
 		}
@@ -160,15 +164,76 @@ func (s *Store) InsertKey(ctx context.Context, k domain.SigningKey) error {
 		ID: k.ID, Kid: k.KID, Purpose: k.Purpose, Alg: string(k.Algorithm), PublicJwk: jwk, State: string(k.State),
 		Published: k.Published, CreatedAt: k.CreatedAt, ActivatedAt: k.ActivatedAt,
 	})
-	if pg.Constraint(err) == constraintActive {
+	if c := pg.Constraint(err); c == constraintActive || c == constraintNext {
 		return app.ErrActiveExists
 	}
 	return err
 }
 
+// LockKeys implements app.Store.
+func (s *Store) LockKeys(ctx context.Context, purpose string) error {
+	_, err := s.queries(ctx).KeyLock(ctx, purpose)
+	return err
+}
+
+// ActivateKey implements app.Store.
+func (s *Store) ActivateKey(ctx context.Context, id ids.ID, at time.Time) error {
+	return s.queries(ctx).KeyActivate(ctx, at, id)
+}
+
+// UnpublishKeys implements app.Store.
+func (s *Store) UnpublishKeys(ctx context.Context, now time.Time) error {
+	return s.queries(ctx).KeyUnpublish(ctx, now)
+}
+
+// Flags implements app.Store.
+func (s *Store) Flags(ctx context.Context) ([]domain.Flag, error) {
+	rows, err := s.queries(ctx).FlagList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]domain.Flag, len(rows))
+	for i, r := range rows {
+		out[i] = toFlag(r)
+	}
+	return out, nil
+}
+
+// LockFlag implements app.Store.
+func (s *Store) LockFlag(ctx context.Context, untouched domain.Flag, at time.Time) (domain.Flag, error) {
+	if err := sqlcgen.New(pg.Queued(ctx)).FlagPrepare(ctx, untouched.Key, string(untouched.State), at); err != nil {
+		return domain.Flag{}, err
+	}
+	r, err := s.queries(ctx).FlagLock(ctx, untouched.Key)
+	return toFlag(r), err
+}
+
+// SaveFlag implements app.Store.
+func (s *Store) SaveFlag(ctx context.Context, f domain.Flag) error {
+	return sqlcgen.New(pg.Queued(ctx)).FlagSave(ctx, sqlcgen.FlagSaveParams{
+		Key: f.Key, State: string(f.State), People: list(f.People), Groups: list(f.Groups), Percent: int16(f.Percent),
+		Version: f.Version, UpdatedBy: f.UpdatedBy.Ptr(), At: f.UpdatedAt,
+	})
+}
+
+func toFlag(r sqlcgen.FeatureFlag) domain.Flag {
+	return domain.Flag{
+		Key: r.Key, State: domain.FlagState(r.State), People: r.People, Groups: r.Groups, Percent: int(r.Percent),
+		Version: r.Version, UpdatedBy: ids.Deref(r.UpdatedBy), UpdatedAt: r.UpdatedAt,
+	}
+}
+
+// list is never NULL.
+func list(l []ids.ID) []ids.ID {
+	if l == nil {
+		return []ids.ID{}
+	}
+	return l
+}
+
 // RetireKey implements app.Store.
-func (s *Store) RetireKey(ctx context.Context, id ids.ID, reason string, at time.Time, unpublishAt *time.Time) error {
-	return s.queries(ctx).KeyRetire(ctx, sqlcgen.KeyRetireParams{ID: id, Reason: reason, At: at, UnpublishAt: unpublishAt})
+func (s *Store) RetireKey(ctx context.Context, id ids.ID, reason string, at time.Time, unpublishAt *time.Time, published bool) error {
+	return s.queries(ctx).KeyRetire(ctx, sqlcgen.KeyRetireParams{ID: id, Reason: reason, At: at, UnpublishAt: unpublishAt, Published: published})
 }
 
 // Raise implements app.Store.

@@ -59,9 +59,22 @@ SELECT instance_counter_value(sqlc.arg(name))::bigint AS value;
 
 -- KeyList gives all keys, retired ones too: old checkpoints are verified with them.
 -- name: KeyList :many
-SELECT id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at, retired_at, unpublish_at
+SELECT id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at, retired_at, unpublish_at, retire_reason
 FROM server_signing_keys
 ORDER BY id;
+
+-- KeyLock keeps every other rotation of the purpose out until the transaction ends.
+-- name: KeyLock :many
+SELECT id FROM server_signing_keys WHERE purpose = $1 AND state <> 'retired' ORDER BY id FOR UPDATE;
+
+-- name: KeyActivate :exec
+UPDATE server_signing_keys SET state = 'active', activated_at = sqlc.arg(at)::timestamptz
+WHERE id = sqlc.arg(id) AND state = 'next';
+
+-- KeyUnpublish notes that keys are accepted no more; their time has decided that already.
+-- name: KeyUnpublish :exec
+UPDATE server_signing_keys SET published = false
+WHERE published AND state = 'retired' AND unpublish_at <= sqlc.arg(now)::timestamptz;
 
 -- KeyInsert fails by server_signing_keys_active_key when another process was first.
 -- name: KeyInsert :exec
@@ -71,6 +84,25 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- name: KeyRetire :exec
 UPDATE server_signing_keys
 SET state = 'retired', retired_at = sqlc.arg(at)::timestamptz, retire_reason = sqlc.arg(reason)::text,
-    unpublish_at = sqlc.narg(unpublish_at)::timestamptz,
+    unpublish_at = sqlc.narg(unpublish_at)::timestamptz, published = sqlc.arg(published)::boolean,
     activated_at = coalesce(activated_at, sqlc.arg(at)::timestamptz)
 WHERE id = sqlc.arg(id) AND state <> 'retired';
+
+-- name: FlagList :many
+SELECT key, state, people, groups, percent, version, updated_by, updated_at FROM feature_flags ORDER BY key;
+
+-- FlagPrepare makes the row that FlagLock locks.
+-- name: FlagPrepare :exec
+INSERT INTO feature_flags (key, state, version, updated_at)
+VALUES (sqlc.arg(key), sqlc.arg(state), 1, sqlc.arg(at)::timestamptz)
+ON CONFLICT (key) DO NOTHING;
+
+-- name: FlagLock :one
+SELECT key, state, people, groups, percent, version, updated_by, updated_at FROM feature_flags WHERE key = $1 FOR UPDATE;
+
+-- name: FlagSave :exec
+UPDATE feature_flags
+SET state = sqlc.arg(state), people = sqlc.arg(people)::uuid[], groups = sqlc.arg(groups)::uuid[],
+    percent = sqlc.arg(percent)::smallint, version = sqlc.arg(version), updated_by = sqlc.narg(updated_by),
+    updated_at = sqlc.arg(at)::timestamptz
+WHERE key = sqlc.arg(key);

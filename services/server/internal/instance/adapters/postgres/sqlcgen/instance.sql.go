@@ -36,6 +36,104 @@ func (q *Queries) CounterValue(ctx context.Context, name string) (int64, error) 
 	return value, err
 }
 
+const flagList = `-- name: FlagList :many
+SELECT key, state, people, groups, percent, version, updated_by, updated_at FROM feature_flags ORDER BY key
+`
+
+func (q *Queries) FlagList(ctx context.Context) ([]FeatureFlag, error) {
+	rows, err := q.db.Query(ctx, flagList)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FeatureFlag{}
+	for rows.Next() {
+		var i FeatureFlag
+		if err := rows.Scan(
+			&i.Key,
+			&i.State,
+			&i.People,
+			&i.Groups,
+			&i.Percent,
+			&i.Version,
+			&i.UpdatedBy,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const flagLock = `-- name: FlagLock :one
+SELECT key, state, people, groups, percent, version, updated_by, updated_at FROM feature_flags WHERE key = $1 FOR UPDATE
+`
+
+func (q *Queries) FlagLock(ctx context.Context, key string) (FeatureFlag, error) {
+	row := q.db.QueryRow(ctx, flagLock, key)
+	var i FeatureFlag
+	err := row.Scan(
+		&i.Key,
+		&i.State,
+		&i.People,
+		&i.Groups,
+		&i.Percent,
+		&i.Version,
+		&i.UpdatedBy,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const flagPrepare = `-- name: FlagPrepare :exec
+INSERT INTO feature_flags (key, state, version, updated_at)
+VALUES ($1, $2, 1, $3::timestamptz)
+ON CONFLICT (key) DO NOTHING
+`
+
+// FlagPrepare makes the row that FlagLock locks.
+func (q *Queries) FlagPrepare(ctx context.Context, key string, state string, at time.Time) error {
+	_, err := q.db.Exec(ctx, flagPrepare, key, state, at)
+	return err
+}
+
+const flagSave = `-- name: FlagSave :exec
+UPDATE feature_flags
+SET state = $1, people = $2::uuid[], groups = $3::uuid[],
+    percent = $4::smallint, version = $5, updated_by = $6,
+    updated_at = $7::timestamptz
+WHERE key = $8
+`
+
+type FlagSaveParams struct {
+	State     string
+	People    []ids.ID
+	Groups    []ids.ID
+	Percent   int16
+	Version   int64
+	UpdatedBy *ids.ID
+	At        time.Time
+	Key       string
+}
+
+func (q *Queries) FlagSave(ctx context.Context, arg FlagSaveParams) error {
+	_, err := q.db.Exec(ctx, flagSave,
+		arg.State,
+		arg.People,
+		arg.Groups,
+		arg.Percent,
+		arg.Version,
+		arg.UpdatedBy,
+		arg.At,
+		arg.Key,
+	)
+	return err
+}
+
 const instanceCompleteSetup = `-- name: InstanceCompleteSetup :exec
 UPDATE instance SET setup_completed_at = $1::timestamptz, version = version + 1 WHERE setup_completed_at IS NULL
 `
@@ -157,6 +255,16 @@ func (q *Queries) InstanceStoreIdentity(ctx context.Context, dbSystemIdentifier 
 	return err
 }
 
+const keyActivate = `-- name: KeyActivate :exec
+UPDATE server_signing_keys SET state = 'active', activated_at = $1::timestamptz
+WHERE id = $2 AND state = 'next'
+`
+
+func (q *Queries) KeyActivate(ctx context.Context, at time.Time, iD ids.ID) error {
+	_, err := q.db.Exec(ctx, keyActivate, at, iD)
+	return err
+}
+
 const keyInsert = `-- name: KeyInsert :exec
 INSERT INTO server_signing_keys (id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -191,35 +299,21 @@ func (q *Queries) KeyInsert(ctx context.Context, arg KeyInsertParams) error {
 }
 
 const keyList = `-- name: KeyList :many
-SELECT id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at, retired_at, unpublish_at
+SELECT id, kid, purpose, alg, public_jwk, state, published, created_at, activated_at, retired_at, unpublish_at, retire_reason
 FROM server_signing_keys
 ORDER BY id
 `
 
-type KeyListRow struct {
-	ID          ids.ID
-	Kid         string
-	Purpose     string
-	Alg         string
-	PublicJwk   json.RawMessage
-	State       string
-	Published   bool
-	CreatedAt   time.Time
-	ActivatedAt *time.Time
-	RetiredAt   *time.Time
-	UnpublishAt *time.Time
-}
-
 // KeyList gives all keys, retired ones too: old checkpoints are verified with them.
-func (q *Queries) KeyList(ctx context.Context) ([]KeyListRow, error) {
+func (q *Queries) KeyList(ctx context.Context) ([]ServerSigningKey, error) {
 	rows, err := q.db.Query(ctx, keyList)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []KeyListRow{}
+	items := []ServerSigningKey{}
 	for rows.Next() {
-		var i KeyListRow
+		var i ServerSigningKey
 		if err := rows.Scan(
 			&i.ID,
 			&i.Kid,
@@ -232,6 +326,7 @@ func (q *Queries) KeyList(ctx context.Context) ([]KeyListRow, error) {
 			&i.ActivatedAt,
 			&i.RetiredAt,
 			&i.UnpublishAt,
+			&i.RetireReason,
 		); err != nil {
 			return nil, err
 		}
@@ -243,18 +338,44 @@ func (q *Queries) KeyList(ctx context.Context) ([]KeyListRow, error) {
 	return items, nil
 }
 
+const keyLock = `-- name: KeyLock :many
+SELECT id FROM server_signing_keys WHERE purpose = $1 AND state <> 'retired' ORDER BY id FOR UPDATE
+`
+
+// KeyLock keeps every other rotation of the purpose out until the transaction ends.
+func (q *Queries) KeyLock(ctx context.Context, purpose string) ([]ids.ID, error) {
+	rows, err := q.db.Query(ctx, keyLock, purpose)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ids.ID{}
+	for rows.Next() {
+		var id ids.ID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const keyRetire = `-- name: KeyRetire :exec
 UPDATE server_signing_keys
 SET state = 'retired', retired_at = $1::timestamptz, retire_reason = $2::text,
-    unpublish_at = $3::timestamptz,
+    unpublish_at = $3::timestamptz, published = $4::boolean,
     activated_at = coalesce(activated_at, $1::timestamptz)
-WHERE id = $4 AND state <> 'retired'
+WHERE id = $5 AND state <> 'retired'
 `
 
 type KeyRetireParams struct {
 	At          time.Time
 	Reason      string
 	UnpublishAt *time.Time
+	Published   bool
 	ID          ids.ID
 }
 
@@ -263,8 +384,20 @@ func (q *Queries) KeyRetire(ctx context.Context, arg KeyRetireParams) error {
 		arg.At,
 		arg.Reason,
 		arg.UnpublishAt,
+		arg.Published,
 		arg.ID,
 	)
+	return err
+}
+
+const keyUnpublish = `-- name: KeyUnpublish :exec
+UPDATE server_signing_keys SET published = false
+WHERE published AND state = 'retired' AND unpublish_at <= $1::timestamptz
+`
+
+// KeyUnpublish notes that keys are accepted no more; their time has decided that already.
+func (q *Queries) KeyUnpublish(ctx context.Context, now time.Time) error {
+	_, err := q.db.Exec(ctx, keyUnpublish, now)
 	return err
 }
 

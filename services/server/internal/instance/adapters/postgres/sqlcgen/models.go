@@ -3,3 +3,36 @@
 //   sqlc v1.31.1
 
 package sqlcgen
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
+)
+
+type FeatureFlag struct {
+	Key       string
+	State     string
+	People    []ids.ID
+	Groups    []ids.ID
+	Percent   int16
+	Version   int64
+	UpdatedBy *ids.ID
+	UpdatedAt time.Time
+}
+
+type ServerSigningKey struct {
+	ID           ids.ID
+	Kid          string
+	Purpose      string
+	Alg          string
+	PublicJwk    json.RawMessage
+	State        string
+	Published    bool
+	CreatedAt    time.Time
+	ActivatedAt  *time.Time
+	RetiredAt    *time.Time
+	UnpublishAt  *time.Time
+	RetireReason *string
+}
