@@ -327,6 +327,20 @@ const (
 	HeartbeatStateOnline   HeartbeatState = "online"
 )
 
+// Defines values for I1StepKind.
+const (
+	I1StepKindReduceRequest I1StepKind = "reduce_request"
+	I1StepKindRemoveMember  I1StepKind = "remove_member"
+	I1StepKindReplaceGrant  I1StepKind = "replace_grant"
+	I1StepKindUnsetOperator I1StepKind = "unset_operator"
+)
+
+// Defines values for I1Strategy.
+const (
+	I1StrategyReduceRights         I1Strategy = "reduce_rights"
+	I1StrategySwitchToOrganization I1Strategy = "switch_to_organization"
+)
+
 // Defines values for IdentityProviderKind.
 const (
 	IdentityProviderKindOidc IdentityProviderKind = "oidc"
@@ -688,6 +702,14 @@ const (
 	ToolKindRead    ToolKind = "read"
 	ToolKindSearch  ToolKind = "search"
 	ToolKindThink   ToolKind = "think"
+)
+
+// Defines values for TriggerPathCode.
+const (
+	TriggerPathCodeDMParticipant TriggerPathCode = "dm_participant"
+	TriggerPathCodeEveryone      TriggerPathCode = "everyone"
+	TriggerPathCodeGrantDirect   TriggerPathCode = "grant_direct"
+	TriggerPathCodeGrantGroup    TriggerPathCode = "grant_group"
 )
 
 // Defines values for TriggerRule.
@@ -1151,6 +1173,12 @@ type AgentTokenInput struct {
 	Name      string     `json:"name"`
 }
 
+// AgentsChanged defines model for AgentsChanged.
+type AgentsChanged struct {
+	// Changed The agents for which it is new, by identifier.
+	Changed []string `json:"changed"`
+}
+
 // ApproveDeviceRequest defines model for ApproveDeviceRequest.
 type ApproveDeviceRequest struct {
 	// VerificationCode As the new device shows it.
@@ -1597,9 +1625,12 @@ type CreateGrantRequest struct {
 	Note  *string `json:"note,omitempty"`
 
 	// Replaces The grant of the same subject and target that this one takes the place of.
-	Replaces *string      `json:"replaces,omitempty"`
-	Subject  SubjectInput `json:"subject"`
-	Target   TargetInput  `json:"target"`
+	Replaces *string `json:"replaces,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1   `json:"resolve_i1,omitempty"`
+	Subject   SubjectInput `json:"subject"`
+	Target    TargetInput  `json:"target"`
 }
 
 // CreateGroupRequest defines model for CreateGroupRequest.
@@ -1729,7 +1760,10 @@ type CreateUserRequest struct {
 	// IssueCode Answer with an enrollment code for the new person.
 	IssueCode *bool   `json:"issue_code,omitempty"`
 	Locale    *string `json:"locale,omitempty"`
-	TimeZone  *string `json:"time_zone,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+	TimeZone  *string    `json:"time_zone,omitempty"`
 }
 
 // CustomStatus defines model for CustomStatus.
@@ -1964,6 +1998,18 @@ type DiscoveryLimits struct {
 
 	// MaxUploadBytes Null while the instance takes no files.
 	MaxUploadBytes *int64 `json:"max_upload_bytes"`
+}
+
+// EnableAgentRequest defines model for EnableAgentRequest.
+type EnableAgentRequest struct {
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// EnableUserRequest defines model for EnableUserRequest.
+type EnableUserRequest struct {
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
 }
 
 // Enrollment A one-time code with which a person sets the first credential.
@@ -2433,6 +2479,82 @@ type Hello struct {
 	ServerTime          time.Time `json:"server_time"`
 	ServerVersion       string    `json:"server_version"`
 	SyncEpoch           string    `json:"sync_epoch"`
+}
+
+// I1Option defines model for I1Option.
+type I1Option struct {
+	// AgentIds With `switch_to_organization`.
+	AgentIds []string `json:"agent_ids,omitzero"`
+	Allowed  bool     `json:"allowed"`
+
+	// Plan With `reduce_rights`.
+	Plan []I1PlanStep `json:"plan,omitzero"`
+
+	// Reason Why it is not allowed: `not_owner`, `undoes_request`, `touches_holder`, `too_many_steps`.
+	Reason *string `json:"reason,omitempty"`
+
+	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+	Strategy I1Strategy `json:"strategy"`
+}
+
+// I1PlanStep defines model for I1PlanStep.
+type I1PlanStep struct {
+	// ChannelID The channel in which no agent answers any more.
+	ChannelID *string `json:"channel_id,omitempty"`
+
+	// GrantID The grant that is replaced.
+	GrantID *string    `json:"grant_id,omitempty"`
+	GroupID *string    `json:"group_id,omitempty"`
+	Kind    I1StepKind `json:"kind"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level       *Level  `json:"level,omitempty"`
+	PrincipalID *string `json:"principal_id,omitempty"`
+
+	// Severe The step takes the level `manage` away.
+	Severe bool `json:"severe"`
+
+	// Target A thing rights are given on.
+	Target *Target `json:"target,omitempty"`
+}
+
+// I1Problem With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out.
+type I1Problem struct {
+	// Digest Of the complete list. Repeat the request with it in `resolve_i1` to take a way out of exactly this.
+	Digest  string     `json:"digest"`
+	Options []I1Option `json:"options"`
+
+	// Truncated Whether there are more than the listed ones.
+	Truncated bool `json:"truncated"`
+
+	// Violations At most 100.
+	Violations []I1Violation `json:"violations"`
+}
+
+// I1StepKind defines model for I1StepKind.
+type I1StepKind string
+
+// I1Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+type I1Strategy string
+
+// I1Violation defines model for I1Violation.
+type I1Violation struct {
+	AgentID string `json:"agent_id"`
+
+	// HolderID The one person who may set the agent to work.
+	HolderID string `json:"holder_id"`
+
+	// Path Each alone is enough.
+	Path []TriggerPath `json:"path"`
+
+	// PrincipalID Who could. Absent with `requested`.
+	PrincipalID *string `json:"principal_id,omitempty"`
+
+	// Requested It is the person that the request would make.
+	Requested *bool `json:"requested,omitempty"`
+
+	// Target Where the other could. A place beneath it is named only where its rights differ.
+	Target Target `json:"target"`
 }
 
 // Identify First frame of a new connection.
@@ -3122,8 +3244,8 @@ type Problem struct {
 	// Errors Every fault found in the request, with `validation_failed`.
 	Errors []ProblemField `json:"errors,omitzero"`
 
-	// I1 With `i1_violation`: who could use a personal agent besides its holder, and why.
-	I1 interface{} `json:"i1,omitempty"`
+	// I1 With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out.
+	I1 *I1Problem `json:"i1,omitempty"`
 
 	// Reason Narrows the code where the operation documents reasons.
 	Reason *string `json:"reason,omitempty"`
@@ -3209,6 +3331,9 @@ type Provisioning string
 type PutGroupMemberRequest struct {
 	// ExpiresAt At least 5 minutes and at most 5 years ahead.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
 
 	// Role Role in a group.
 	Role *GroupRole `json:"role,omitempty"`
@@ -3329,6 +3454,15 @@ type ReplyRef struct {
 	Deleted   bool    `json:"deleted"`
 	MessageID string  `json:"message_id"`
 	ThreadSeq int64   `json:"thread_seq"`
+}
+
+// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+type ResolveI1 struct {
+	// Digest That of the answer.
+	Digest string `json:"digest"`
+
+	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+	Strategy I1Strategy `json:"strategy"`
 }
 
 // Resume First frame of a connection that goes on with a former session.
@@ -3892,6 +4026,41 @@ type SessionsEnded struct {
 	Ended int `json:"ended"`
 }
 
+// SetAgentBillingModeRequest defines model for SetAgentBillingModeRequest.
+type SetAgentBillingModeRequest struct {
+	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
+	BillingMode BillingMode `json:"billing_mode"`
+
+	// CredentialHolderID Exactly with `personal`.
+	CredentialHolderID *string `json:"credential_holder_id,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// SetAgentCredentialHolderRequest defines model for SetAgentCredentialHolderRequest.
+type SetAgentCredentialHolderRequest struct {
+	PersonID string `json:"person_id"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// SetAgentToolClassRequest defines model for SetAgentToolClassRequest.
+type SetAgentToolClassRequest struct {
+	// ToolClass What the runtime of an agent may touch: nothing, a sandbox, or the machine it runs on.
+	ToolClass ToolClass `json:"tool_class"`
+}
+
+// SetAllAgentsBillingModeRequest defines model for SetAllAgentsBillingModeRequest.
+type SetAllAgentsBillingModeRequest struct {
+	// AgentIds Absent: all agents.
+	AgentIds []string `json:"agent_ids,omitzero"`
+
+	// BillingMode Not `personal`.
+	BillingMode BillingMode `json:"billing_mode"`
+}
+
 // SetChannelOperatorRequest defines model for SetChannelOperatorRequest.
 type SetChannelOperatorRequest struct {
 	// AgentID Exactly with `own`.
@@ -3899,6 +4068,9 @@ type SetChannelOperatorRequest struct {
 
 	// Mode Where the operator of a channel comes from.
 	Mode OperatorMode `json:"mode"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
 }
 
 // SetPasswordRequest defines model for SetPasswordRequest.
@@ -4280,11 +4452,49 @@ type ToolClass string
 // ToolKind What a tool call does.
 type ToolKind string
 
+// TriggerPath defines model for TriggerPath.
+type TriggerPath struct {
+	// Code How somebody has come to the right to set agents to work.
+	Code    TriggerPathCode `json:"code"`
+	GrantID *string         `json:"grant_id,omitempty"`
+	GroupID *string         `json:"group_id,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level Level `json:"level"`
+
+	// Requested It is the grant that the request would make, which has no identifier.
+	Requested *bool `json:"requested,omitempty"`
+
+	// Target What the grant is given on.
+	Target Target `json:"target"`
+}
+
+// TriggerPathCode How somebody has come to the right to set agents to work.
+type TriggerPathCode string
+
 // TriggerRule Which messages set the operator of a channel to work.
 type TriggerRule string
 
 // TriggerState What a message set in motion, summed up over all agents it was addressed to.
 type TriggerState string
+
+// Triggerer defines model for Triggerer.
+type Triggerer struct {
+	// Path Each alone is enough.
+	Path        []TriggerPath `json:"path"`
+	PrincipalID string        `json:"principal_id"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
+// TriggererList A page of a list.
+type TriggererList struct {
+	Items []Triggerer `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
 
 // Trust How far an agent may follow a text. Only `order` and `trusted` are instructions; everything else is data.
 type Trust string
@@ -4346,12 +4556,15 @@ type UpdateChannelBehaviorRequest struct {
 
 // UpdateChannelRequest Merge patch.
 type UpdateChannelRequest struct {
-	Forum           *ForumSettingsInput `json:"forum,omitempty"`
-	Icon            *string             `json:"icon,omitempty"`
-	Inherits        *bool               `json:"inherits,omitempty"`
-	Name            *string             `json:"name,omitempty"`
-	SlowModeSeconds *int                `json:"slow_mode_seconds,omitempty"`
-	Topic           *string             `json:"topic,omitempty"`
+	Forum    *ForumSettingsInput `json:"forum,omitempty"`
+	Icon     *string             `json:"icon,omitempty"`
+	Inherits *bool               `json:"inherits,omitempty"`
+	Name     *string             `json:"name,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1       *ResolveI1 `json:"resolve_i1,omitempty"`
+	SlowModeSeconds *int       `json:"slow_mode_seconds,omitempty"`
+	Topic           *string    `json:"topic,omitempty"`
 }
 
 // UpdateFeatureFlagRequest defines model for UpdateFeatureFlagRequest.
@@ -4479,7 +4692,10 @@ type UpdateUserRequest struct {
 	EmailVerified *bool   `json:"email_verified,omitempty"`
 	Guest         *bool   `json:"guest,omitempty"`
 	Handle        *string `json:"handle,omitempty"`
-	Title         *string `json:"title,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+	Title     *string    `json:"title,omitempty"`
 }
 
 // User A person as an owner sees it.
@@ -4776,11 +4992,32 @@ type CreateAgentParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SetAllAgentsBillingModeParams defines parameters for SetAllAgentsBillingMode.
+type SetAllAgentsBillingModeParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateAgentParams defines parameters for UpdateAgent.
 type UpdateAgentParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
 
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SetAgentBillingModeParams defines parameters for SetAgentBillingMode.
+type SetAgentBillingModeParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SetAgentCredentialHolderParams defines parameters for SetAgentCredentialHolder.
+type SetAgentCredentialHolderParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -4801,6 +5038,24 @@ type EnableAgentParams struct {
 type SendHeartbeatParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SetAgentToolClassParams defines parameters for SetAgentToolClass.
+type SetAgentToolClassParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAgentTriggerersParams defines parameters for ListAgentTriggerers.
+type ListAgentTriggerersParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
@@ -5508,11 +5763,26 @@ type StartViewAsJSONRequestBody = StartViewAsRequest
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest
 
+// SetAllAgentsBillingModeJSONRequestBody defines body for SetAllAgentsBillingMode for application/json ContentType.
+type SetAllAgentsBillingModeJSONRequestBody = SetAllAgentsBillingModeRequest
+
 // UpdateAgentJSONRequestBody defines body for UpdateAgent for application/json ContentType.
 type UpdateAgentJSONRequestBody = UpdateAgentRequest
 
+// SetAgentBillingModeJSONRequestBody defines body for SetAgentBillingMode for application/json ContentType.
+type SetAgentBillingModeJSONRequestBody = SetAgentBillingModeRequest
+
+// SetAgentCredentialHolderJSONRequestBody defines body for SetAgentCredentialHolder for application/json ContentType.
+type SetAgentCredentialHolderJSONRequestBody = SetAgentCredentialHolderRequest
+
+// EnableAgentJSONRequestBody defines body for EnableAgent for application/json ContentType.
+type EnableAgentJSONRequestBody = EnableAgentRequest
+
 // SendHeartbeatJSONRequestBody defines body for SendHeartbeat for application/json ContentType.
 type SendHeartbeatJSONRequestBody = Heartbeat
+
+// SetAgentToolClassJSONRequestBody defines body for SetAgentToolClass for application/json ContentType.
+type SetAgentToolClassJSONRequestBody = SetAgentToolClassRequest
 
 // VerifyAuditJSONRequestBody defines body for VerifyAudit for application/json ContentType.
 type VerifyAuditJSONRequestBody = VerifyAuditRequest
@@ -5639,3 +5909,6 @@ type UpdateUserJSONRequestBody = UpdateUserRequest
 
 // DisableUserJSONRequestBody defines body for DisableUser for application/json ContentType.
 type DisableUserJSONRequestBody = DisableUserRequest
+
+// EnableUserJSONRequestBody defines body for EnableUser for application/json ContentType.
+type EnableUserJSONRequestBody = EnableUserRequest

@@ -82,3 +82,11 @@ func ParseIfMatch(header string) (int64, error) {
 	}
 	return 0, errs.Invalid("header:If-Match", "malformed", fmt.Sprintf("Send one ETag as the API wrote it, for example %s.", ETag(3)))
 }
+
+// Choice is the way out that a request takes; both are empty when it takes none.
+func (r *ResolveI1) Choice() struct{ Strategy, Digest string } {
+	if r == nil {
+		return struct{ Strategy, Digest string }{}
+	}
+	return struct{ Strategy, Digest string }{string(r.Strategy), r.Digest}
+}

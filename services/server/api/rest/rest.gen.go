@@ -311,6 +311,20 @@ const (
 	HeartbeatStateOnline   HeartbeatState = "online"
 )
 
+// Defines values for I1StepKind.
+const (
+	I1StepKindReduceRequest I1StepKind = "reduce_request"
+	I1StepKindRemoveMember  I1StepKind = "remove_member"
+	I1StepKindReplaceGrant  I1StepKind = "replace_grant"
+	I1StepKindUnsetOperator I1StepKind = "unset_operator"
+)
+
+// Defines values for I1Strategy.
+const (
+	I1StrategyReduceRights         I1Strategy = "reduce_rights"
+	I1StrategySwitchToOrganization I1Strategy = "switch_to_organization"
+)
+
 // Defines values for IdentityProviderKind.
 const (
 	IdentityProviderKindOidc IdentityProviderKind = "oidc"
@@ -632,6 +646,14 @@ const (
 	ToolKindThink   ToolKind = "think"
 )
 
+// Defines values for TriggerPathCode.
+const (
+	TriggerPathCodeDMParticipant TriggerPathCode = "dm_participant"
+	TriggerPathCodeEveryone      TriggerPathCode = "everyone"
+	TriggerPathCodeGrantDirect   TriggerPathCode = "grant_direct"
+	TriggerPathCodeGrantGroup    TriggerPathCode = "grant_group"
+)
+
 // Defines values for TriggerRule.
 const (
 	TriggerRuleAll     TriggerRule = "all"
@@ -924,6 +946,12 @@ type AgentSources string
 type AgentTokenInput struct {
 	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
 	Name      string         `json:"name"`
+}
+
+// AgentsChanged defines model for AgentsChanged.
+type AgentsChanged struct {
+	// Changed The agents for which it is new, by identifier.
+	Changed []ids.ID `json:"changed"`
 }
 
 // ApproveDeviceRequest defines model for ApproveDeviceRequest.
@@ -1351,9 +1379,12 @@ type CreateGrantRequest struct {
 	Note  *string `json:"note,omitempty"`
 
 	// Replaces The grant of the same subject and target that this one takes the place of.
-	Replaces *ids.ID      `json:"replaces,omitempty"`
-	Subject  SubjectInput `json:"subject"`
-	Target   TargetInput  `json:"target"`
+	Replaces *ids.ID `json:"replaces,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1   `json:"resolve_i1,omitempty"`
+	Subject   SubjectInput `json:"subject"`
+	Target    TargetInput  `json:"target"`
 }
 
 // CreateGroupRequest defines model for CreateGroupRequest.
@@ -1483,7 +1514,10 @@ type CreateUserRequest struct {
 	// IssueCode Answer with an enrollment code for the new person.
 	IssueCode *bool   `json:"issue_code,omitempty"`
 	Locale    *string `json:"locale,omitempty"`
-	TimeZone  *string `json:"time_zone,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+	TimeZone  *string    `json:"time_zone,omitempty"`
 }
 
 // CustomStatus defines model for CustomStatus.
@@ -1685,6 +1719,18 @@ type DiscoveryLimits struct {
 
 	// MaxUploadBytes Null while the instance takes no files.
 	MaxUploadBytes *int64 `json:"max_upload_bytes"`
+}
+
+// EnableAgentRequest defines model for EnableAgentRequest.
+type EnableAgentRequest struct {
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// EnableUserRequest defines model for EnableUserRequest.
+type EnableUserRequest struct {
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
 }
 
 // Enrollment A one-time code with which a person sets the first credential.
@@ -1991,6 +2037,82 @@ type HeartbeatDetails struct {
 
 // HeartbeatState defines model for HeartbeatState.
 type HeartbeatState string
+
+// I1Option defines model for I1Option.
+type I1Option struct {
+	// AgentIds With `switch_to_organization`.
+	AgentIds []ids.ID `json:"agent_ids,omitzero"`
+	Allowed  bool     `json:"allowed"`
+
+	// Plan With `reduce_rights`.
+	Plan []I1PlanStep `json:"plan,omitzero"`
+
+	// Reason Why it is not allowed: `not_owner`, `undoes_request`, `touches_holder`, `too_many_steps`.
+	Reason *string `json:"reason,omitempty"`
+
+	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+	Strategy I1Strategy `json:"strategy"`
+}
+
+// I1PlanStep defines model for I1PlanStep.
+type I1PlanStep struct {
+	// ChannelID The channel in which no agent answers any more.
+	ChannelID *ids.ID `json:"channel_id,omitempty"`
+
+	// GrantID The grant that is replaced.
+	GrantID *ids.ID    `json:"grant_id,omitempty"`
+	GroupID *ids.ID    `json:"group_id,omitempty"`
+	Kind    I1StepKind `json:"kind"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level       *Level  `json:"level,omitempty"`
+	PrincipalID *ids.ID `json:"principal_id,omitempty"`
+
+	// Severe The step takes the level `manage` away.
+	Severe bool `json:"severe"`
+
+	// Target A thing rights are given on.
+	Target *Target `json:"target,omitempty"`
+}
+
+// I1Problem With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out.
+type I1Problem struct {
+	// Digest Of the complete list. Repeat the request with it in `resolve_i1` to take a way out of exactly this.
+	Digest  string     `json:"digest"`
+	Options []I1Option `json:"options"`
+
+	// Truncated Whether there are more than the listed ones.
+	Truncated bool `json:"truncated"`
+
+	// Violations At most 100.
+	Violations []I1Violation `json:"violations"`
+}
+
+// I1StepKind defines model for I1StepKind.
+type I1StepKind string
+
+// I1Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+type I1Strategy string
+
+// I1Violation defines model for I1Violation.
+type I1Violation struct {
+	AgentID ids.ID `json:"agent_id"`
+
+	// HolderID The one person who may set the agent to work.
+	HolderID ids.ID `json:"holder_id"`
+
+	// Path Each alone is enough.
+	Path []TriggerPath `json:"path"`
+
+	// PrincipalID Who could. Absent with `requested`.
+	PrincipalID *ids.ID `json:"principal_id,omitempty"`
+
+	// Requested It is the person that the request would make.
+	Requested *bool `json:"requested,omitempty"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
 
 // IdentityProvider A provider that signs people in. The client secret is never shown.
 type IdentityProvider struct {
@@ -2522,8 +2644,8 @@ type Problem struct {
 	// Errors Every fault found in the request, with `validation_failed`.
 	Errors []ProblemField `json:"errors,omitzero"`
 
-	// I1 With `i1_violation`: who could use a personal agent besides its holder, and why.
-	I1 interface{} `json:"i1,omitempty"`
+	// I1 With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out.
+	I1 *I1Problem `json:"i1,omitempty"`
 
 	// Reason Narrows the code where the operation documents reasons.
 	Reason *string `json:"reason,omitempty"`
@@ -2610,6 +2732,9 @@ type PutGroupMemberRequest struct {
 	// ExpiresAt At least 5 minutes and at most 5 years ahead.
 	ExpiresAt *jsontype.Time `json:"expires_at,omitempty"`
 
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+
 	// Role Role in a group.
 	Role *GroupRole `json:"role,omitempty"`
 }
@@ -2681,6 +2806,15 @@ type ReplyRef struct {
 	Deleted   bool    `json:"deleted"`
 	MessageID ids.ID  `json:"message_id"`
 	ThreadSeq int64   `json:"thread_seq"`
+}
+
+// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+type ResolveI1 struct {
+	// Digest That of the answer.
+	Digest string `json:"digest"`
+
+	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
+	Strategy I1Strategy `json:"strategy"`
 }
 
 // RotateSigningKeyRequest defines model for RotateSigningKeyRequest.
@@ -3039,6 +3173,41 @@ type SessionsEnded struct {
 	Ended int `json:"ended"`
 }
 
+// SetAgentBillingModeRequest defines model for SetAgentBillingModeRequest.
+type SetAgentBillingModeRequest struct {
+	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
+	BillingMode BillingMode `json:"billing_mode"`
+
+	// CredentialHolderID Exactly with `personal`.
+	CredentialHolderID *ids.ID `json:"credential_holder_id,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// SetAgentCredentialHolderRequest defines model for SetAgentCredentialHolderRequest.
+type SetAgentCredentialHolderRequest struct {
+	PersonID ids.ID `json:"person_id"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
+}
+
+// SetAgentToolClassRequest defines model for SetAgentToolClassRequest.
+type SetAgentToolClassRequest struct {
+	// ToolClass What the runtime of an agent may touch: nothing, a sandbox, or the machine it runs on.
+	ToolClass ToolClass `json:"tool_class"`
+}
+
+// SetAllAgentsBillingModeRequest defines model for SetAllAgentsBillingModeRequest.
+type SetAllAgentsBillingModeRequest struct {
+	// AgentIds Absent: all agents.
+	AgentIds []ids.ID `json:"agent_ids,omitzero"`
+
+	// BillingMode Who pays for the work of an agent: one person's own plan, a key of the organisation, or own hardware.
+	BillingMode BillingMode `json:"billing_mode"`
+}
+
 // SetChannelOperatorRequest defines model for SetChannelOperatorRequest.
 type SetChannelOperatorRequest struct {
 	// AgentID Exactly with `own`.
@@ -3046,6 +3215,9 @@ type SetChannelOperatorRequest struct {
 
 	// Mode Where the operator of a channel comes from.
 	Mode OperatorMode `json:"mode"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1 `json:"resolve_i1,omitempty"`
 }
 
 // SetPasswordRequest defines model for SetPasswordRequest.
@@ -3406,11 +3578,49 @@ type ToolClass string
 // ToolKind What a tool call does.
 type ToolKind string
 
+// TriggerPath defines model for TriggerPath.
+type TriggerPath struct {
+	// Code How somebody has come to the right to set agents to work.
+	Code    TriggerPathCode `json:"code"`
+	GrantID *ids.ID         `json:"grant_id,omitempty"`
+	GroupID *ids.ID         `json:"group_id,omitempty"`
+
+	// Level How far a right reaches on a target. Each level includes the former ones; `trigger` allows setting agents to work.
+	Level Level `json:"level"`
+
+	// Requested It is the grant that the request would make, which has no identifier.
+	Requested *bool `json:"requested,omitempty"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
+// TriggerPathCode How somebody has come to the right to set agents to work.
+type TriggerPathCode string
+
 // TriggerRule Which messages set the operator of a channel to work.
 type TriggerRule string
 
 // TriggerState What a message set in motion, summed up over all agents it was addressed to.
 type TriggerState string
+
+// Triggerer defines model for Triggerer.
+type Triggerer struct {
+	// Path Each alone is enough.
+	Path        []TriggerPath `json:"path"`
+	PrincipalID ids.ID        `json:"principal_id"`
+
+	// Target A thing rights are given on.
+	Target Target `json:"target"`
+}
+
+// TriggererList A page of a list.
+type TriggererList struct {
+	Items []Triggerer `json:"items"`
+
+	// NextCursor Pass as `cursor` for the next page; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
 
 // Trust How far an agent may follow a text. Only `order` and `trusted` are instructions; everything else is data.
 type Trust string
@@ -3455,12 +3665,15 @@ type UpdateChannelBehaviorRequest struct {
 
 // UpdateChannelRequest Merge patch.
 type UpdateChannelRequest struct {
-	Forum           *ForumSettingsInput       `json:"forum,omitempty"`
-	Icon            jsontype.Nullable[string] `json:"icon,omitempty,omitzero"`
-	Inherits        *bool                     `json:"inherits,omitempty"`
-	Name            *string                   `json:"name,omitempty"`
-	SlowModeSeconds *int                      `json:"slow_mode_seconds,omitempty"`
-	Topic           *string                   `json:"topic,omitempty"`
+	Forum    *ForumSettingsInput       `json:"forum,omitempty"`
+	Icon     jsontype.Nullable[string] `json:"icon,omitempty,omitzero"`
+	Inherits *bool                     `json:"inherits,omitempty"`
+	Name     *string                   `json:"name,omitempty"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1       *ResolveI1 `json:"resolve_i1,omitempty"`
+	SlowModeSeconds *int       `json:"slow_mode_seconds,omitempty"`
+	Topic           *string    `json:"topic,omitempty"`
 }
 
 // UpdateFeatureFlagRequest defines model for UpdateFeatureFlagRequest.
@@ -3588,7 +3801,10 @@ type UpdateUserRequest struct {
 	EmailVerified *bool                     `json:"email_verified,omitempty"`
 	Guest         *bool                     `json:"guest,omitempty"`
 	Handle        *string                   `json:"handle,omitempty"`
-	Title         jsontype.Nullable[string] `json:"title,omitempty,omitzero"`
+
+	// ResolveI1 A way out of `i1_violation`, made together with the change. For owners, with a recent step-up.
+	ResolveI1 *ResolveI1                `json:"resolve_i1,omitempty"`
+	Title     jsontype.Nullable[string] `json:"title,omitempty,omitzero"`
 }
 
 // UserListItemList A page of a list.
@@ -3743,6 +3959,27 @@ type ListAgentsParams struct {
 type UpdateAgentParams struct {
 	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
 	IfMatch IfMatch `json:"If-Match"`
+}
+
+// SetAgentBillingModeParams defines parameters for SetAgentBillingMode.
+type SetAgentBillingModeParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// SetAgentToolClassParams defines parameters for SetAgentToolClass.
+type SetAgentToolClassParams struct {
+	// IfMatch The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`.
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// ListAgentTriggerersParams defines parameters for ListAgentTriggerers.
+type ListAgentTriggerersParams struct {
+	// Limit Most items of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
@@ -4159,11 +4396,26 @@ type StartViewAsJSONRequestBody = StartViewAsRequest
 // CreateAgentJSONRequestBody defines body for CreateAgent for application/json ContentType.
 type CreateAgentJSONRequestBody = CreateAgentRequest
 
+// SetAllAgentsBillingModeJSONRequestBody defines body for SetAllAgentsBillingMode for application/json ContentType.
+type SetAllAgentsBillingModeJSONRequestBody = SetAllAgentsBillingModeRequest
+
 // UpdateAgentJSONRequestBody defines body for UpdateAgent for application/json ContentType.
 type UpdateAgentJSONRequestBody = UpdateAgentRequest
 
+// SetAgentBillingModeJSONRequestBody defines body for SetAgentBillingMode for application/json ContentType.
+type SetAgentBillingModeJSONRequestBody = SetAgentBillingModeRequest
+
+// SetAgentCredentialHolderJSONRequestBody defines body for SetAgentCredentialHolder for application/json ContentType.
+type SetAgentCredentialHolderJSONRequestBody = SetAgentCredentialHolderRequest
+
+// EnableAgentJSONRequestBody defines body for EnableAgent for application/json ContentType.
+type EnableAgentJSONRequestBody = EnableAgentRequest
+
 // SendHeartbeatJSONRequestBody defines body for SendHeartbeat for application/json ContentType.
 type SendHeartbeatJSONRequestBody = Heartbeat
+
+// SetAgentToolClassJSONRequestBody defines body for SetAgentToolClass for application/json ContentType.
+type SetAgentToolClassJSONRequestBody = SetAgentToolClassRequest
 
 // VerifyAuditJSONRequestBody defines body for VerifyAudit for application/json ContentType.
 type VerifyAuditJSONRequestBody = VerifyAuditRequest
@@ -4288,6 +4540,9 @@ type UpdateUserJSONRequestBody = UpdateUserRequest
 // DisableUserJSONRequestBody defines body for DisableUser for application/json ContentType.
 type DisableUserJSONRequestBody = DisableUserRequest
 
+// EnableUserJSONRequestBody defines body for EnableUser for application/json ContentType.
+type EnableUserJSONRequestBody = EnableUserRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ExplainAccess Explain what a member may do on a target
@@ -4314,12 +4569,21 @@ type ServerInterface interface {
 	// CreateAgent Create an agent
 	// (POST /agents)
 	CreateAgent(w http.ResponseWriter, r *http.Request)
+	// SetAllAgentsBillingMode Change who pays for many agents
+	// (PUT /agents/billing-mode)
+	SetAllAgentsBillingMode(w http.ResponseWriter, r *http.Request)
 	// GetAgent Get an agent
 	// (GET /agents/{agent_id})
 	GetAgent(w http.ResponseWriter, r *http.Request, agentID AgentID)
 	// UpdateAgent Change an agent
 	// (PATCH /agents/{agent_id})
 	UpdateAgent(w http.ResponseWriter, r *http.Request, agentID AgentID, params UpdateAgentParams)
+	// SetAgentBillingMode Change who pays for an agent
+	// (PUT /agents/{agent_id}/billing-mode)
+	SetAgentBillingMode(w http.ResponseWriter, r *http.Request, agentID AgentID, params SetAgentBillingModeParams)
+	// SetAgentCredentialHolder Make another person the holder of a personal agent
+	// (PUT /agents/{agent_id}/credential-holder)
+	SetAgentCredentialHolder(w http.ResponseWriter, r *http.Request, agentID AgentID)
 	// DisableAgent Disable an agent
 	// (POST /agents/{agent_id}/disable)
 	DisableAgent(w http.ResponseWriter, r *http.Request, agentID AgentID)
@@ -4329,6 +4593,12 @@ type ServerInterface interface {
 	// SendHeartbeat Report the state of an adapter
 	// (POST /agents/{agent_id}/heartbeat)
 	SendHeartbeat(w http.ResponseWriter, r *http.Request, agentID AgentID)
+	// SetAgentToolClass Change what the runtime of an agent may touch
+	// (PUT /agents/{agent_id}/tool-class)
+	SetAgentToolClass(w http.ResponseWriter, r *http.Request, agentID AgentID, params SetAgentToolClassParams)
+	// ListAgentTriggerers List who can set an agent to work
+	// (GET /agents/{agent_id}/triggerers)
+	ListAgentTriggerers(w http.ResponseWriter, r *http.Request, agentID AgentID, params ListAgentTriggerersParams)
 	// ListAuditCheckpoints List checkpoints of the audit log
 	// (GET /audit/checkpoints)
 	ListAuditCheckpoints(w http.ResponseWriter, r *http.Request, params ListAuditCheckpointsParams)
@@ -4962,6 +5232,20 @@ func (siw *ServerInterfaceWrapper) CreateAgent(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// SetAllAgentsBillingMode operation middleware
+func (siw *ServerInterfaceWrapper) SetAllAgentsBillingMode(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetAllAgentsBillingMode(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetAgent operation middleware
 func (siw *ServerInterfaceWrapper) GetAgent(w http.ResponseWriter, r *http.Request) {
 
@@ -5042,6 +5326,86 @@ func (siw *ServerInterfaceWrapper) UpdateAgent(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// SetAgentBillingMode operation middleware
+func (siw *ServerInterfaceWrapper) SetAgentBillingMode(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent_id" -------------
+	var agentID AgentID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent_id", r.PathValue("agent_id"), &agentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAgentBillingModeParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetAgentBillingMode(w, r, agentID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetAgentCredentialHolder operation middleware
+func (siw *ServerInterfaceWrapper) SetAgentCredentialHolder(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent_id" -------------
+	var agentID AgentID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent_id", r.PathValue("agent_id"), &agentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetAgentCredentialHolder(w, r, agentID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DisableAgent operation middleware
 func (siw *ServerInterfaceWrapper) DisableAgent(w http.ResponseWriter, r *http.Request) {
 
@@ -5111,6 +5475,115 @@ func (siw *ServerInterfaceWrapper) SendHeartbeat(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SendHeartbeat(w, r, agentID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetAgentToolClass operation middleware
+func (siw *ServerInterfaceWrapper) SetAgentToolClass(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent_id" -------------
+	var agentID AgentID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent_id", r.PathValue("agent_id"), &agentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAgentToolClassParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetAgentToolClass(w, r, agentID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAgentTriggerers operation middleware
+func (siw *ServerInterfaceWrapper) ListAgentTriggerers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent_id" -------------
+	var agentID AgentID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent_id", r.PathValue("agent_id"), &agentID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAgentTriggerersParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAgentTriggerers(w, r, agentID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -9151,9 +9624,14 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents", wrapper.CreateAgent)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents/{agent_id}", wrapper.GetAgent)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/agents/{agent_id}", wrapper.UpdateAgent)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/agents/{agent_id}/billing-mode", wrapper.SetAgentBillingMode)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/agents/{agent_id}/credential-holder", wrapper.SetAgentCredentialHolder)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/disable", wrapper.DisableAgent)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/enable", wrapper.EnableAgent)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/agents/{agent_id}/heartbeat", wrapper.SendHeartbeat)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/agents/{agent_id}/tool-class", wrapper.SetAgentToolClass)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/agents/{agent_id}/triggerers", wrapper.ListAgentTriggerers)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/agents/billing-mode", wrapper.SetAllAgentsBillingMode)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/checkpoints", wrapper.ListAuditCheckpoints)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/events", wrapper.ListAuditEvents)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit/events/{event_id}", wrapper.GetAuditEvent)
@@ -9444,6 +9922,28 @@ func (response CreateAgent201JSONResponse) VisitCreateAgentResponse(w http.Respo
 	return err
 }
 
+type SetAllAgentsBillingModeRequestObject struct {
+	Body *SetAllAgentsBillingModeJSONRequestBody
+}
+
+type SetAllAgentsBillingModeResponseObject interface {
+	VisitSetAllAgentsBillingModeResponse(w http.ResponseWriter) error
+}
+
+type SetAllAgentsBillingMode200JSONResponse AgentsChanged
+
+func (response SetAllAgentsBillingMode200JSONResponse) VisitSetAllAgentsBillingModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetAgentRequestObject struct {
 	AgentID AgentID `json:"agent_id"`
 }
@@ -9506,6 +10006,69 @@ func (response UpdateAgent200JSONResponse) VisitUpdateAgentResponse(w http.Respo
 	return err
 }
 
+type SetAgentBillingModeRequestObject struct {
+	AgentID AgentID `json:"agent_id"`
+	Params  SetAgentBillingModeParams
+	Body    *SetAgentBillingModeJSONRequestBody
+}
+
+type SetAgentBillingModeResponseObject interface {
+	VisitSetAgentBillingModeResponse(w http.ResponseWriter) error
+}
+
+type SetAgentBillingMode200ResponseHeaders struct {
+	ETag string
+}
+
+type SetAgentBillingMode200JSONResponse struct {
+	Body    Agent
+	Headers SetAgentBillingMode200ResponseHeaders
+}
+
+func (response SetAgentBillingMode200JSONResponse) VisitSetAgentBillingModeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAgentCredentialHolderRequestObject struct {
+	AgentID AgentID `json:"agent_id"`
+	Body    *SetAgentCredentialHolderJSONRequestBody
+}
+
+type SetAgentCredentialHolderResponseObject interface {
+	VisitSetAgentCredentialHolderResponse(w http.ResponseWriter) error
+}
+
+type SetAgentCredentialHolder200ResponseHeaders struct {
+	ETag string
+}
+
+type SetAgentCredentialHolder200JSONResponse struct {
+	Body    Agent
+	Headers SetAgentCredentialHolder200ResponseHeaders
+}
+
+func (response SetAgentCredentialHolder200JSONResponse) VisitSetAgentCredentialHolderResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DisableAgentRequestObject struct {
 	AgentID AgentID `json:"agent_id"`
 }
@@ -9538,6 +10101,7 @@ func (response DisableAgent200JSONResponse) VisitDisableAgentResponse(w http.Res
 
 type EnableAgentRequestObject struct {
 	AgentID AgentID `json:"agent_id"`
+	Body    *EnableAgentJSONRequestBody
 }
 
 type EnableAgentResponseObject interface {
@@ -9578,6 +10142,61 @@ type SendHeartbeatResponseObject interface {
 type SendHeartbeat200JSONResponse HeartbeatAck
 
 func (response SendHeartbeat200JSONResponse) VisitSendHeartbeatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAgentToolClassRequestObject struct {
+	AgentID AgentID `json:"agent_id"`
+	Params  SetAgentToolClassParams
+	Body    *SetAgentToolClassJSONRequestBody
+}
+
+type SetAgentToolClassResponseObject interface {
+	VisitSetAgentToolClassResponse(w http.ResponseWriter) error
+}
+
+type SetAgentToolClass200ResponseHeaders struct {
+	ETag string
+}
+
+type SetAgentToolClass200JSONResponse struct {
+	Body    Agent
+	Headers SetAgentToolClass200ResponseHeaders
+}
+
+func (response SetAgentToolClass200JSONResponse) VisitSetAgentToolClassResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAgentTriggerersRequestObject struct {
+	AgentID AgentID `json:"agent_id"`
+	Params  ListAgentTriggerersParams
+}
+
+type ListAgentTriggerersResponseObject interface {
+	VisitListAgentTriggerersResponse(w http.ResponseWriter) error
+}
+
+type ListAgentTriggerers200JSONResponse TriggererList
+
+func (response ListAgentTriggerers200JSONResponse) VisitListAgentTriggerersResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -12156,6 +12775,7 @@ func (response DisableUser200JSONResponse) VisitDisableUserResponse(w http.Respo
 type EnableUserRequestObject struct {
 	UserID UserID `json:"user_id"`
 	Params EnableUserParams
+	Body   *EnableUserJSONRequestBody
 }
 
 type EnableUserResponseObject interface {
@@ -12294,12 +12914,21 @@ type StrictServerInterface interface {
 	// CreateAgent Create an agent
 	// (POST /agents)
 	CreateAgent(ctx context.Context, request CreateAgentRequestObject) (CreateAgentResponseObject, error)
+	// SetAllAgentsBillingMode Change who pays for many agents
+	// (PUT /agents/billing-mode)
+	SetAllAgentsBillingMode(ctx context.Context, request SetAllAgentsBillingModeRequestObject) (SetAllAgentsBillingModeResponseObject, error)
 	// GetAgent Get an agent
 	// (GET /agents/{agent_id})
 	GetAgent(ctx context.Context, request GetAgentRequestObject) (GetAgentResponseObject, error)
 	// UpdateAgent Change an agent
 	// (PATCH /agents/{agent_id})
 	UpdateAgent(ctx context.Context, request UpdateAgentRequestObject) (UpdateAgentResponseObject, error)
+	// SetAgentBillingMode Change who pays for an agent
+	// (PUT /agents/{agent_id}/billing-mode)
+	SetAgentBillingMode(ctx context.Context, request SetAgentBillingModeRequestObject) (SetAgentBillingModeResponseObject, error)
+	// SetAgentCredentialHolder Make another person the holder of a personal agent
+	// (PUT /agents/{agent_id}/credential-holder)
+	SetAgentCredentialHolder(ctx context.Context, request SetAgentCredentialHolderRequestObject) (SetAgentCredentialHolderResponseObject, error)
 	// DisableAgent Disable an agent
 	// (POST /agents/{agent_id}/disable)
 	DisableAgent(ctx context.Context, request DisableAgentRequestObject) (DisableAgentResponseObject, error)
@@ -12309,6 +12938,12 @@ type StrictServerInterface interface {
 	// SendHeartbeat Report the state of an adapter
 	// (POST /agents/{agent_id}/heartbeat)
 	SendHeartbeat(ctx context.Context, request SendHeartbeatRequestObject) (SendHeartbeatResponseObject, error)
+	// SetAgentToolClass Change what the runtime of an agent may touch
+	// (PUT /agents/{agent_id}/tool-class)
+	SetAgentToolClass(ctx context.Context, request SetAgentToolClassRequestObject) (SetAgentToolClassResponseObject, error)
+	// ListAgentTriggerers List who can set an agent to work
+	// (GET /agents/{agent_id}/triggerers)
+	ListAgentTriggerers(ctx context.Context, request ListAgentTriggerersRequestObject) (ListAgentTriggerersResponseObject, error)
 	// ListAuditCheckpoints List checkpoints of the audit log
 	// (GET /audit/checkpoints)
 	ListAuditCheckpoints(ctx context.Context, request ListAuditCheckpointsRequestObject) (ListAuditCheckpointsResponseObject, error)
@@ -12923,6 +13558,41 @@ func (sh *strictHandler) CreateAgent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// SetAllAgentsBillingMode operation middleware
+func (sh *strictHandler) SetAllAgentsBillingMode(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "setAllAgentsBillingMode"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request SetAllAgentsBillingModeRequestObject
+
+	var body SetAllAgentsBillingModeJSONRequestBody
+	if err := decodeBody(r, "setAllAgentsBillingMode", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAllAgentsBillingMode(ctx, request.(SetAllAgentsBillingModeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAllAgentsBillingMode")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetAllAgentsBillingModeResponseObject); ok {
+		if err := validResponse.VisitSetAllAgentsBillingModeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetAgent operation middleware
 func (sh *strictHandler) GetAgent(w http.ResponseWriter, r *http.Request, agentID AgentID) {
 	if err := checkParams(r, "getAgent"); err != nil {
@@ -12991,6 +13661,81 @@ func (sh *strictHandler) UpdateAgent(w http.ResponseWriter, r *http.Request, age
 	}
 }
 
+// SetAgentBillingMode operation middleware
+func (sh *strictHandler) SetAgentBillingMode(w http.ResponseWriter, r *http.Request, agentID AgentID, params SetAgentBillingModeParams) {
+	if err := checkParams(r, "setAgentBillingMode"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request SetAgentBillingModeRequestObject
+
+	request.AgentID = agentID
+	request.Params = params
+
+	var body SetAgentBillingModeJSONRequestBody
+	if err := decodeBody(r, "setAgentBillingMode", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAgentBillingMode(ctx, request.(SetAgentBillingModeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAgentBillingMode")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetAgentBillingModeResponseObject); ok {
+		if err := validResponse.VisitSetAgentBillingModeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetAgentCredentialHolder operation middleware
+func (sh *strictHandler) SetAgentCredentialHolder(w http.ResponseWriter, r *http.Request, agentID AgentID) {
+	if err := checkParams(r, "setAgentCredentialHolder"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request SetAgentCredentialHolderRequestObject
+
+	request.AgentID = agentID
+
+	var body SetAgentCredentialHolderJSONRequestBody
+	if err := decodeBody(r, "setAgentCredentialHolder", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAgentCredentialHolder(ctx, request.(SetAgentCredentialHolderRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAgentCredentialHolder")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetAgentCredentialHolderResponseObject); ok {
+		if err := validResponse.VisitSetAgentCredentialHolderResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // DisableAgent operation middleware
 func (sh *strictHandler) DisableAgent(w http.ResponseWriter, r *http.Request, agentID AgentID) {
 	if err := checkParams(r, "disableAgent"); err != nil {
@@ -13030,6 +13775,16 @@ func (sh *strictHandler) EnableAgent(w http.ResponseWriter, r *http.Request, age
 	var request EnableAgentRequestObject
 
 	request.AgentID = agentID
+
+	var body EnableAgentJSONRequestBody
+	if err := decodeBody(r, "enableAgent", &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, err)
+			return
+		}
+	} else {
+		request.Body = &body
+	}
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.EnableAgent(ctx, request.(EnableAgentRequestObject))
@@ -13081,6 +13836,75 @@ func (sh *strictHandler) SendHeartbeat(w http.ResponseWriter, r *http.Request, a
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SendHeartbeatResponseObject); ok {
 		if err := validResponse.VisitSendHeartbeatResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetAgentToolClass operation middleware
+func (sh *strictHandler) SetAgentToolClass(w http.ResponseWriter, r *http.Request, agentID AgentID, params SetAgentToolClassParams) {
+	if err := checkParams(r, "setAgentToolClass"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request SetAgentToolClassRequestObject
+
+	request.AgentID = agentID
+	request.Params = params
+
+	var body SetAgentToolClassJSONRequestBody
+	if err := decodeBody(r, "setAgentToolClass", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAgentToolClass(ctx, request.(SetAgentToolClassRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAgentToolClass")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SetAgentToolClassResponseObject); ok {
+		if err := validResponse.VisitSetAgentToolClassResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAgentTriggerers operation middleware
+func (sh *strictHandler) ListAgentTriggerers(w http.ResponseWriter, r *http.Request, agentID AgentID, params ListAgentTriggerersParams) {
+	if err := checkParams(r, "listAgentTriggerers"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListAgentTriggerersRequestObject
+
+	request.AgentID = agentID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAgentTriggerers(ctx, request.(ListAgentTriggerersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAgentTriggerers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAgentTriggerersResponseObject); ok {
+		if err := validResponse.VisitListAgentTriggerersResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -16397,6 +17221,16 @@ func (sh *strictHandler) EnableUser(w http.ResponseWriter, r *http.Request, user
 
 	request.UserID = userID
 	request.Params = params
+
+	var body EnableUserJSONRequestBody
+	if err := decodeBody(r, "enableUser", &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, err)
+			return
+		}
+	} else {
+		request.Body = &body
+	}
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.EnableUser(ctx, request.(EnableUserRequestObject))

@@ -85,6 +85,8 @@ type AgentPolicy struct {
 // AgentPolicySource tells about agents. The module agents implements it.
 type AgentPolicySource interface {
 	AgentPolicies(ctx context.Context, agents []ids.ID) ([]AgentPolicy, error)
+	// PersonalAgents lists the active agents of billing mode personal, by ID.
+	PersonalAgents(ctx context.Context) ([]AgentPolicy, error)
 }
 
 // Target is what a grant is given on.

@@ -6,6 +6,7 @@ package identity
 
 import (
 	"context"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -70,9 +71,9 @@ type PrincipalWrites interface {
 
 // Tokens makes credentials for principals that other modules create.
 type Tokens interface {
-	// CreateFirst makes the first API token of an agent or app inside the running unit. The
-	// secret is shown once.
-	CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string) (tokenID ids.ID, secret string, err error)
+	// CreateFirst makes the first API token of an agent or app inside the running unit. It
+	// lasts until it is revoked when expiresAt is nil. The secret is shown once.
+	CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string, expiresAt *time.Time) (tokenID ids.ID, secret string, err error)
 }
 
 // ActingForSource verifies the invocation token of a request. The module runs implements it.

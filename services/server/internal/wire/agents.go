@@ -33,10 +33,11 @@ func (p *process) buildAgents(context.Context) error {
 	m.service = agentsapp.New(agentsapp.Deps{
 		Units: p.units, Authorizer: p.authz.service, Audit: p.audit.recorder, Log: p.sync.appender, Directory: p.identity.service,
 		Principals: p.identity.service, Tokens: p.identity.service, Rows: rows, Present: present, Tracker: m.tracker,
-		Cursors: cursors, Head: func(ctx context.Context) (int64, error) {
+		Holders: p.authz.service, Cursors: cursors, Head: func(ctx context.Context) (int64, error) {
 			return p.instance.service.Current(ctx, instance.CounterEventSeq)
 		},
 	})
+	p.authz.service.SetRemedies(authzapp.Remedies{Switch: m.service})
 	m.http = agentshttp.New(m.service, m.tracker, p.clock, p.heartbeatInterval())
 	p.agents = m
 	return nil

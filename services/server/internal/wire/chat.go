@@ -36,6 +36,7 @@ func (p *process) buildChat(context.Context) error {
 		spaces: chatapp.NewSpaces(deps), channels: chatapp.NewChannels(deps), threads: chatapp.NewThreads(deps),
 		structure: chatapp.NewStructure(channels), setup: chatapp.NewSetup(deps), rights: rights,
 	}
+	p.authz.service.SetRemedies(authzapp.Remedies{Operators: m.channels})
 	m.snapshot = chathttp.NewSnapshot(m.spaces, m.channels, m.threads)
 	m.http = chathttp.New(m.spaces, m.channels, m.threads)
 	p.chat = m

@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	agentsapp "github.com/OWNER/bothy/services/server/internal/agents/app"
+	agentsdomain "github.com/OWNER/bothy/services/server/internal/agents/domain"
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
 	chatdomain "github.com/OWNER/bothy/services/server/internal/chat/domain"
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
@@ -79,9 +80,9 @@ func (r *commandRun) skipApproval(owner context.Context) error {
 
 // demoAgent makes the agent and lets it answer in the first channel when it is mentioned.
 func (r *commandRun) demoAgent(owner context.Context, handle string) (token string, err error) {
-	name := "demo"
 	agent, first, err := r.agents.service.Create(owner, agentsapp.NewAgent{
-		Handle: handle, DisplayName: "Echo", BillingMode: "local", ToolClass: "chat", TokenName: &name,
+		Handle: handle, DisplayName: "Echo", ToolClass: "chat", Billing: agentsdomain.Billing{BillingMode: agentsdomain.BillingLocal},
+		Token: &agentsapp.NewToken{Name: "demo"},
 	})
 	if err != nil {
 		return "", fmt.Errorf("make the demo agent: %w", err)

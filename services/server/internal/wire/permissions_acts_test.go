@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	agentsdomain "github.com/OWNER/bothy/services/server/internal/agents/domain"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
 	authzdomain "github.com/OWNER/bothy/services/server/internal/authz/domain"
 	chatapp "github.com/OWNER/bothy/services/server/internal/chat/app"
@@ -93,17 +94,35 @@ func (s *stage) actGive(rt *rapid.T) {
 	}
 	row, _, err := s.r.authz.service.CreateGrant(s.as(by), in)
 	may := s.mayHandle(by, g) && (old == nil || s.mayHandle(by, old))
+	if may && s.opens(rt, err, func() {
+		if old != nil {
+			s.forget(old)
+		}
+		g.ID = row.ID
+		s.world.Grants = append(s.world.Grants, g)
+	}) {
+		return
+	}
 	if may != (err == nil) {
 		rt.Fatalf("%v gives %+v in the place of %+v: may is %v, the answer %v", by, g, old, may, err)
 	}
-	if err != nil {
-		return
+}
+
+// opens makes a change on the model that production was asked for. A change that would open a
+// personal agent must have been refused for that, and leaves the model as it was; no other may
+// have been (AC-32).
+func (s *stage) opens(rt *rapid.T, err error, change func()) (refused bool) {
+	before := s.world.Clone()
+	change()
+	opened := s.world.Violations()
+	refused = errs.Is(err, errs.CodeI1Violation)
+	if refused != (len(opened) > 0) {
+		rt.Fatalf("the change opens %+v, the answer %v", opened, err)
 	}
-	if old != nil {
-		s.forget(old)
+	if refused {
+		*s.world = *before
 	}
-	g.ID = row.ID
-	s.world.Grants = append(s.world.Grants, g)
+	return refused
 }
 
 func (s *stage) forget(g *permissions.Grant) {
@@ -162,16 +181,18 @@ func (s *stage) actMember(rt *rapid.T) {
 	}
 	role := map[bool]string{true: authzapp.RoleManager, false: authzapp.RoleMember}[m.Manager]
 	_, _, err := s.r.authz.service.PutMember(s.as(by), g.ID, p.ID, authzapp.NewMember{Role: role, ExpiresAt: m.Ends})
-	if may := s.leads(by, g.ID); may != (err == nil) {
-		rt.Fatalf("%s puts %s into a group: may is %v, the answer %v", s.who(by), s.who(p.ID), may, err)
-	}
-	if err != nil {
+	may := s.leads(by, g.ID)
+	if may && s.opens(rt, err, func() {
+		if at >= 0 {
+			s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+		}
+		s.world.Memberships = append(s.world.Memberships, m)
+	}) {
 		return
 	}
-	if at >= 0 {
-		s.world.Memberships = slices.Delete(s.world.Memberships, at, at+1)
+	if may != (err == nil) {
+		rt.Fatalf("%s puts %s into a group: may is %v, the answer %v", s.who(by), s.who(p.ID), may, err)
 	}
-	s.world.Memberships = append(s.world.Memberships, m)
 }
 
 // actGroup makes a group or deletes one with everything it was given.
@@ -251,8 +272,9 @@ func (s *stage) actPerson(rt *rapid.T) {
 		p.Active, p.Owner = false, false // A disabled person is no owner any more (ID-52).
 	case what == 0:
 		_, err := s.r.identity.service.EnableUser(owner, p.ID, version())
-		must(rt, "enable", err)
-		p.Active = true
+		if !s.opens(rt, err, func() { p.Active = true }) {
+			must(rt, "enable", err)
+		}
 	case what == 1 && p.Owner:
 		must(rt, "take ownership", s.r.identity.service.RemoveOwner(owner, p.ID))
 		p.Owner = false
@@ -262,28 +284,46 @@ func (s *stage) actPerson(rt *rapid.T) {
 	case !p.Owner:
 		guest := identityapp.Change[bool]{Set: true, Value: !p.Guest}
 		_, err := s.r.identity.service.UpdateUser(owner, p.ID, identityapp.UpdateUserInput{Version: version(), Guest: guest})
-		must(rt, "make or unmake a guest", err)
-		p.Guest = !p.Guest
+		if !s.opens(rt, err, func() { p.Guest = !p.Guest }) {
+			must(rt, "make or unmake a guest", err)
+		}
 	default:
 		rt.Skip("an owner is no guest")
 	}
 }
 
-// actAgent disables or enables an agent, or lets a person pay for it by her own plan.
+// actAgent disables or enables an agent, or lets a person pay for it by her own plan or the
+// instance again.
 func (s *stage) actAgent(rt *rapid.T) {
 	p := s.world.Principal(one(rt, s.ofKind("agent"), "agent"))
-	if rapid.IntRange(0, 2).Draw(rt, "what") == 0 {
-		p.Holder = one(rt, s.ofKind("person"), "holder")
-		s.write(rt, txn.RightsChange{}, nil, "UPDATE agents SET billing_mode = 'personal', credential_holder_id = $2 WHERE principal_id = $1", p.ID, p.Holder)
+	owner := s.as(s.owner)
+	what := rapid.IntRange(0, 4).Draw(rt, "what")
+	if what < 3 {
+		billing := agentsdomain.Billing{BillingMode: agentsdomain.BillingLocal}
+		if what < 2 {
+			billing = agentsdomain.Billing{BillingMode: agentsdomain.BillingPersonal, HolderID: one(rt, s.ofKind("person"), "holder")}
+			if !s.world.Principal(billing.HolderID).Active {
+				rt.Skip("the holder is disabled")
+			}
+		}
+		got, err := s.r.agents.service.Get(owner, p.ID)
+		must(rt, "read an agent", err)
+		_, err = s.r.agents.service.SetBillingMode(owner, p.ID, got.Version, billing)
+		if !s.opens(rt, err, func() { p.Holder = billing.HolderID }) {
+			must(rt, "change who pays", err)
+		}
 		return
 	}
-	act := s.r.agents.service.Enable
 	if p.Active {
-		act = s.r.agents.service.Disable
+		_, err := s.r.agents.service.Disable(owner, p.ID)
+		must(rt, "disable an agent", err)
+		p.Active = false
+		return
 	}
-	_, err := act(s.as(s.owner), p.ID)
-	must(rt, "set an agent", err)
-	p.Active = !p.Active
+	_, err := s.r.agents.service.Enable(owner, p.ID)
+	if !s.opens(rt, err, func() { p.Active = true }) {
+		must(rt, "enable an agent", err)
+	}
 }
 
 func (s *stage) ordinary() []*permissions.Channel {
@@ -303,14 +343,18 @@ func (s *stage) actChannel(rt *rapid.T) {
 	case 0:
 		inherits := !c.Inherits
 		_, err = s.r.chat.channels.Update(owner, c.ID, got.Version, chatapp.ChannelPatch{Inherits: &inherits})
-		c.Inherits = inherits
+		if s.opens(rt, err, func() { c.Inherits = inherits }) {
+			return
+		}
 	case 1, 2:
 		agent := one(rt, s.ofKind("agent"), "operator")
 		if !s.world.Principal(agent).Active {
 			rt.Skip("the agent is disabled")
 		}
 		_, err = s.r.chat.channels.SetOperator(owner, c.ID, got.Version, chatdomain.OperatorOwn, agent)
-		c.Operator = agent
+		if s.opens(rt, err, func() { c.Operator = agent }) {
+			return
+		}
 	case 3:
 		_, err = s.r.chat.channels.SetOperator(owner, c.ID, got.Version, "none", ids.ID{})
 		c.Operator = ids.ID{}

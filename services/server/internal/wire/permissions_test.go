@@ -97,6 +97,9 @@ func (s *stage) unheard(fn func(rt *rapid.T)) func(rt *rapid.T) {
 // compare asks one caller everything and all callers a little.
 func (s *stage) compare(rt *rapid.T, long bool) {
 	s.places.forget()
+	if opened := s.world.Violations(); len(opened) > 0 { // Nothing that was let through breaks I1.
+		rt.Fatalf("personal agents are open to %+v", opened)
+	}
 	var err error
 	if s.told, err = s.follow(s.follower, s.told); err != nil {
 		rt.Fatalf("read the log: %v", err)

@@ -15,6 +15,7 @@ import (
 
 	agentspg "github.com/OWNER/bothy/services/server/internal/agents/adapters/postgres"
 	agentsapp "github.com/OWNER/bothy/services/server/internal/agents/app"
+	agentsdomain "github.com/OWNER/bothy/services/server/internal/agents/domain"
 	"github.com/OWNER/bothy/services/server/internal/authz"
 	authzpg "github.com/OWNER/bothy/services/server/internal/authz/adapters/postgres"
 	authzapp "github.com/OWNER/bothy/services/server/internal/authz/app"
@@ -295,7 +296,7 @@ func (s *stage) addPerson(rt *rapid.T, guest bool) {
 
 func (s *stage) addAgent(rt *rapid.T) {
 	a, _, err := s.r.agents.service.Create(s.as(s.owner), agentsapp.NewAgent{
-		Handle: s.name("a"), DisplayName: s.name("Agent"), BillingMode: "local", ToolClass: "chat",
+		Handle: s.name("a"), DisplayName: s.name("Agent"), ToolClass: "chat", Billing: agentsdomain.Billing{BillingMode: agentsdomain.BillingLocal},
 	})
 	must(rt, "make an agent", err)
 	s.world.Principals = append(s.world.Principals, &permissions.Principal{ID: a.ID, Kind: "agent", Active: true})
@@ -332,7 +333,7 @@ func (s *stage) addDirect(rt *rapid.T, people []ids.ID, operator ids.ID) {
 	change := txn.RightsChange{
 		Action: "dm.create", Principals: present(append(slices.Clone(people), operator)...), Targets: []txn.Target{{Kind: "channel", ID: c.ID}},
 	}
-	s.unit(rt, change, func(ctx context.Context, exec execute) error {
+	err := s.try(change, func(ctx context.Context, exec execute) error {
 		if err := exec(`INSERT INTO channels (id, kind, ck, inherits, main_thread_id, operator_mode, operator_agent_id, created_by, created_at, updated_at)
 			VALUES ($1, 'dm', 'V', false, $2, $3, $4, $5, now(), now())`, c.ID, thread, mode, operator.Ptr(), people[0]); err != nil {
 			return err
@@ -347,7 +348,9 @@ func (s *stage) addDirect(rt *rapid.T, people []ids.ID, operator ids.ID) {
 		}
 		return s.r.sync.appender.Append(ctx, directEvent("channel.created", c))
 	})
-	s.world.Channels = append(s.world.Channels, c)
+	if !s.opens(rt, err, func() { s.world.Channels = append(s.world.Channels, c) }) {
+		must(rt, "begin a conversation", err)
+	}
 }
 
 func present(list ...ids.ID) []ids.ID {
@@ -382,11 +385,16 @@ type execute func(sql string, args ...any) error
 
 // unit changes rights by hand, as a use case that does not exist yet would.
 func (s *stage) unit(rt *rapid.T, change txn.RightsChange, fn func(ctx context.Context, exec execute) error) {
+	must(rt, change.Action, s.try(change, fn))
+}
+
+// try is unit for a change that may be refused.
+func (s *stage) try(change txn.RightsChange, fn func(ctx context.Context, exec execute) error) error {
 	opts := []txn.Option{}
 	if change.Action != "" {
 		opts = append(opts, txn.WithRightsChange(change))
 	}
-	err := s.r.units.Do(s.as(s.owner), func(ctx context.Context) error {
+	return s.r.units.Do(s.as(s.owner), func(ctx context.Context) error {
 		tx, err := pg.Tx(ctx)
 		if err != nil {
 			return err
@@ -396,7 +404,6 @@ func (s *stage) unit(rt *rapid.T, change txn.RightsChange, fn func(ctx context.C
 			return err
 		})
 	}, opts...)
-	must(rt, change.Action, err)
 }
 
 func (s *stage) write(rt *rapid.T, change txn.RightsChange, event *eventlog.Event, sql string, args ...any) {

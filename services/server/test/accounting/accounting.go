@@ -103,15 +103,6 @@ func (b *Book) Closed(code int) { b.note("close", fmt.Sprint(code)) }
 var pending = map[string]string{
 	"operation archiveChannel conflict":         "there are no direct channels",
 	"operation setChannelOperator conflict":     "there are no direct channels",
-	"operation createAgent i1_violation":        "there are no personal agents",
-	"operation createGrant i1_violation":        "there are no personal agents",
-	"operation enableAgent i1_violation":        "there are no personal agents",
-	"operation enableUser i1_violation":         "there are no personal agents",
-	"operation putGroupMember i1_violation":     "there are no personal agents",
-	"operation revokeGrant i1_violation":        "there are no personal agents",
-	"operation setChannelOperator i1_violation": "there are no personal agents",
-	"operation updateChannel i1_violation":      "there are no personal agents",
-	"operation updateUser i1_violation":         "there are no personal agents",
 	"operation updateInstanceSettings conflict": "no setting turns a way to sign in off",
 	"event thread.updated":                      "nothing changes a thread",
 }

@@ -44,8 +44,10 @@ func TestWhatNobodyExercisedIsNamed(t *testing.T) {
 	if !slices.ContainsFunc(missing, func(line string) bool { return strings.HasPrefix(line, "event thread.updated (it was seen") }) {
 		t.Error("an entry that was excused and seen is not named")
 	}
-	if slices.Contains(missing, "operation createGrant i1_violation") {
-		t.Error("an excused entry is named")
+	for line := range pending {
+		if slices.Contains(missing, line) {
+			t.Errorf("an excused entry is named: %s", line)
+		}
 	}
 	if !slices.IsSorted(missing) || len(missing) < len(routes.Operations) {
 		t.Errorf("%d lines", len(missing))

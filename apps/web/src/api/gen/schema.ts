@@ -167,6 +167,46 @@ export interface paths {
         patch: operations["updateAgent"];
         trace?: never;
     };
+    "/agents/{agent_id}/billing-mode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change who pays for an agent
+         * @description With `personal` the agent spends the plan of the named person, and nobody else may set it to work.
+         */
+        put: operations["setAgentBillingMode"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/{agent_id}/credential-holder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Make another person the holder of a personal agent
+         * @description Reason of `conflict`: `not_personal`.
+         */
+        put: operations["setAgentCredentialHolder"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents/{agent_id}/disable": {
         parameters: {
             query?: never;
@@ -218,6 +258,66 @@ export interface paths {
          * @description Each report is the whole state. Agents with a gateway connection send it inside the `heartbeat` op instead. Reason of `forbidden`: `subject_kind_not_allowed`.
          */
         post: operations["sendHeartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/{agent_id}/tool-class": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change what the runtime of an agent may touch
+         * @description Counts at once: orders that wait are judged by the new class when they are delivered.
+         */
+        put: operations["setAgentToolClass"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/{agent_id}/triggerers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who can set an agent to work
+         * @description For owners and the holder. What owners hold by being owners is left out: it does not reach the agent of somebody else. A place beneath a listed target is named only where its rights differ.
+         */
+        get: operations["listAgentTriggerers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/agents/billing-mode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change who pays for many agents
+         * @description Sets every named agent, or all when none is named, to the organisation or to own hardware, all or nothing. Answers with those for which that is new.
+         */
+        put: operations["setAllAgentsBillingMode"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2226,6 +2326,10 @@ export interface components {
             runtime_version: string | null;
             warnings: string[];
         };
+        AgentsChanged: {
+            /** @description The agents for which it is new, by identifier. */
+            changed: string[];
+        };
         /**
          * @description Whether an agent run of this channel may read content of other channels.
          * @enum {string}
@@ -2648,6 +2752,7 @@ export interface components {
              * @description The grant of the same subject and target that this one takes the place of.
              */
             replaces?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
             subject: components["schemas"]["SubjectInput"];
             target: components["schemas"]["TargetInput"];
         };
@@ -2768,6 +2873,7 @@ export interface components {
             /** @description Answer with an enrollment code for the new person. */
             issue_code?: boolean;
             locale?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
             time_zone?: string;
         };
         CustomStatus: {
@@ -2973,6 +3079,12 @@ export interface components {
             left_at: string | null;
             /** Format: uuid */
             principal_id: string;
+        };
+        EnableAgentRequest: {
+            resolve_i1?: components["schemas"]["ResolveI1"];
+        };
+        EnableUserRequest: {
+            resolve_i1?: components["schemas"]["ResolveI1"];
         };
         /** @description A one-time code with which a person sets the first credential. */
         Enrollment: {
@@ -3377,6 +3489,74 @@ export interface components {
             server_version: string;
             /** Format: uuid */
             sync_epoch: string;
+        };
+        I1Option: {
+            /** @description With `switch_to_organization`. */
+            agent_ids?: string[];
+            allowed: boolean;
+            /** @description With `reduce_rights`. */
+            plan?: components["schemas"]["I1PlanStep"][];
+            /** @description Why it is not allowed: `not_owner`, `undoes_request`, `touches_holder`, `too_many_steps`. */
+            reason?: string;
+            strategy: components["schemas"]["I1Strategy"];
+        };
+        I1PlanStep: {
+            /**
+             * Format: uuid
+             * @description The channel in which no agent answers any more.
+             */
+            channel_id?: string;
+            /**
+             * Format: uuid
+             * @description The grant that is replaced.
+             */
+            grant_id?: string;
+            /** Format: uuid */
+            group_id?: string;
+            kind: components["schemas"]["I1StepKind"];
+            level?: components["schemas"]["Level"];
+            /** Format: uuid */
+            principal_id?: string;
+            /** @description The step takes the level `manage` away. */
+            severe: boolean;
+            target?: components["schemas"]["Target"];
+        };
+        /** @description With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out. */
+        I1Problem: {
+            /** @description Of the complete list. Repeat the request with it in `resolve_i1` to take a way out of exactly this. */
+            digest: string;
+            options: components["schemas"]["I1Option"][];
+            /** @description Whether there are more than the listed ones. */
+            truncated: boolean;
+            /** @description At most 100. */
+            violations: components["schemas"]["I1Violation"][];
+        };
+        /** @enum {string} */
+        I1StepKind: "reduce_request" | "replace_grant" | "remove_member" | "unset_operator";
+        /**
+         * @description Have the organisation pay for the agents, or take rights away as the plan lists.
+         * @enum {string}
+         */
+        I1Strategy: "switch_to_organization" | "reduce_rights";
+        I1Violation: {
+            /** Format: uuid */
+            agent_id: string;
+            /**
+             * Format: uuid
+             * @description The one person who may set the agent to work.
+             */
+            holder_id: string;
+            /** @description Each alone is enough. */
+            path: components["schemas"]["TriggerPath"][];
+            /**
+             * Format: uuid
+             * @description Who could. Absent with `requested`.
+             */
+            principal_id?: string;
+            /** @description It is the person that the request would make. */
+            requested?: boolean;
+            /** @description Where the other could. A place beneath it is named only where its rights differ. */
+            target: components["schemas"]["Target"];
         };
         /** @description First frame of a new connection. */
         Identify: {
@@ -3951,8 +4131,7 @@ export interface components {
             current?: unknown;
             /** @description Every fault found in the request, with `validation_failed`. */
             errors?: components["schemas"]["ProblemField"][];
-            /** @description With `i1_violation`: who could use a personal agent besides its holder, and why. */
-            i1?: unknown;
+            i1?: components["schemas"]["I1Problem"];
             /** @description Narrows the code where the operation documents reasons. */
             reason?: string;
             /** @description HTTP status, repeated. */
@@ -4027,6 +4206,7 @@ export interface components {
              * @description At least 5 minutes and at most 5 years ahead.
              */
             expires_at?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
             role?: components["schemas"]["GroupRole"];
         };
         ReactionCount: {
@@ -4139,6 +4319,12 @@ export interface components {
             message_id: string;
             /** Format: int64 */
             thread_seq: number;
+        };
+        /** @description A way out of `i1_violation`, made together with the change. For owners, with a recent step-up. */
+        ResolveI1: {
+            /** @description That of the answer. */
+            digest: string;
+            strategy: components["schemas"]["I1Strategy"];
         };
         /** @description First frame of a connection that goes on with a former session. */
         Resume: {
@@ -4605,6 +4791,29 @@ export interface components {
              */
             idle_expires_at: string;
         };
+        SetAgentBillingModeRequest: {
+            billing_mode: components["schemas"]["BillingMode"];
+            /**
+             * Format: uuid
+             * @description Exactly with `personal`.
+             */
+            credential_holder_id?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
+        };
+        SetAgentCredentialHolderRequest: {
+            /** Format: uuid */
+            person_id: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
+        };
+        SetAgentToolClassRequest: {
+            tool_class: components["schemas"]["ToolClass"];
+        };
+        SetAllAgentsBillingModeRequest: {
+            /** @description Absent: all agents. */
+            agent_ids?: string[];
+            /** @description Not `personal`. */
+            billing_mode: components["schemas"]["BillingMode"];
+        };
         SetChannelOperatorRequest: {
             /**
              * Format: uuid
@@ -4612,6 +4821,7 @@ export interface components {
              */
             agent_id?: string;
             mode: components["schemas"]["OperatorMode"];
+            resolve_i1?: components["schemas"]["ResolveI1"];
         };
         SetPasswordRequest: {
             /** @description Default true. */
@@ -4955,6 +5165,36 @@ export interface components {
          * @enum {string}
          */
         ToolKind: "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
+        Triggerer: {
+            /** @description Each alone is enough. */
+            path: components["schemas"]["TriggerPath"][];
+            /** Format: uuid */
+            principal_id: string;
+            target: components["schemas"]["Target"];
+        };
+        /** @description A page of a list. */
+        TriggererList: {
+            items: components["schemas"]["Triggerer"][];
+            /** @description Pass as `cursor` for the next page; null on the last. */
+            next_cursor: string | null;
+        };
+        TriggerPath: {
+            code: components["schemas"]["TriggerPathCode"];
+            /** Format: uuid */
+            grant_id?: string;
+            /** Format: uuid */
+            group_id?: string;
+            level: components["schemas"]["Level"];
+            /** @description It is the grant that the request would make, which has no identifier. */
+            requested?: boolean;
+            /** @description What the grant is given on. */
+            target: components["schemas"]["Target"];
+        };
+        /**
+         * @description How somebody has come to the right to set agents to work.
+         * @enum {string}
+         */
+        TriggerPathCode: "grant_direct" | "grant_group" | "everyone" | "dm_participant";
         /**
          * @description Which messages set the operator of a channel to work.
          * @enum {string}
@@ -5024,6 +5264,7 @@ export interface components {
             icon?: string | null;
             inherits?: boolean;
             name?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
             slow_mode_seconds?: number;
             topic?: string;
         };
@@ -5127,6 +5368,7 @@ export interface components {
             email_verified?: boolean;
             guest?: boolean;
             handle?: string;
+            resolve_i1?: components["schemas"]["ResolveI1"];
             title?: string | null;
         };
         /** @description A person as an owner sees it. */
@@ -5543,6 +5785,74 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    setAgentBillingMode: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the agent. */
+                agent_id: components["parameters"]["AgentID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetAgentBillingModeRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    setAgentCredentialHolder: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the agent. */
+                agent_id: components["parameters"]["AgentID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetAgentCredentialHolderRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     disableAgent: {
         parameters: {
             query?: never;
@@ -5585,7 +5895,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EnableAgentRequest"];
+            };
+        };
         responses: {
             /** @description Done. */
             200: {
@@ -5627,6 +5941,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HeartbeatAck"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    setAgentToolClass: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
+                "If-Match": components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the agent. */
+                agent_id: components["parameters"]["AgentID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetAgentToolClassRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAgentTriggerers: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Most items of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the agent. */
+                agent_id: components["parameters"]["AgentID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggererList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    setAllAgentsBillingMode: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetAllAgentsBillingModeRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "Sync-Seq": components["headers"]["SyncSeq"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentsChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -8612,7 +9019,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EnableUserRequest"];
+            };
+        };
         responses: {
             /** @description Done. */
             200: {

@@ -34,6 +34,8 @@ type Repository interface {
 	After(ctx context.Context, after ids.ID, f Filter, limit int) ([]Record, error)
 	// Present lists the agents whose stored presence is online or degraded.
 	Present(ctx context.Context) ([]Record, error)
+	// Personal lists those that spend one person's own plan, by ID.
+	Personal(ctx context.Context) ([]Record, error)
 	// SaveReport queues presence and report unless the row holds a newer one.
 	SaveReport(ctx context.Context, id ids.ID, state domain.State, at time.Time, r domain.Report) error
 }

@@ -73,8 +73,38 @@ func (p *Policies) AgentPolicies(ctx context.Context, list []ids.ID) ([]authz.Ag
 	out := make([]authz.AgentPolicy, 0, len(rows))
 	for _, id := range list {
 		if r, ok := rows[id]; ok {
-			out = append(out, authz.AgentPolicy{AgentID: id, BillingMode: r.BillingMode, HolderID: r.HolderID, Active: active[id]})
+			out = append(out, policy(r, active[id]))
 		}
 	}
 	return out, nil
+}
+
+// PersonalAgents implements authz.AgentPolicySource.
+func (p *Policies) PersonalAgents(ctx context.Context) ([]authz.AgentPolicy, error) {
+	rows, err := p.rows.Personal(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the personal agents: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	list := make([]ids.ID, len(rows))
+	for i, r := range rows {
+		list[i] = r.ID
+	}
+	active, err := p.active(ctx, list)
+	if err != nil {
+		return nil, fmt.Errorf("read which agents are active: %w", err)
+	}
+	var out []authz.AgentPolicy
+	for _, r := range rows {
+		if active[r.ID] {
+			out = append(out, policy(r, true))
+		}
+	}
+	return out, nil
+}
+
+func policy(r Record, active bool) authz.AgentPolicy {
+	return authz.AgentPolicy{AgentID: r.ID, BillingMode: r.BillingMode, HolderID: r.HolderID, Active: active}
 }

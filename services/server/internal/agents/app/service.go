@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/agents/domain"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/identity"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/auditing"
@@ -30,6 +32,7 @@ type Deps struct {
 	Directory  identity.Directory
 	Principals identity.PrincipalWrites
 	Tokens     identity.Tokens
+	Holders    authz.TriggerHolders
 	Rows       Repository
 	Cursors    CursorRepository
 	// Head is the present position of the event log, where a new agent begins to listen.
@@ -53,16 +56,23 @@ func Resource(agent ids.ID) authorize.Resource {
 
 // NewAgent is the input of Create.
 type NewAgent struct {
-	Handle, DisplayName, BillingMode, ToolClass string
-	Settings                                    domain.Settings
-	// TokenName asks for a first API token; nil for none.
-	TokenName *string
+	Handle, DisplayName, ToolClass string
+	domain.Billing
+	Settings domain.Settings
+	// Token asks for a first API token; nil for none.
+	Token *NewToken
+}
+
+// NewToken describes a first API token; without an end it lasts until it is revoked.
+type NewToken struct {
+	Name      string
+	ExpiresAt *time.Time
 }
 
 // FirstToken is a token that was made with an agent. The secret is not stored anywhere.
 type FirstToken struct {
-	ID     ids.ID
-	Name   string
+	ID ids.ID
+	NewToken
 	Secret string
 	Scopes []string
 }
@@ -79,8 +89,11 @@ func (s *Service) Create(ctx context.Context, in NewAgent) (View, *FirstToken, e
 			return err
 		}
 		me, now := actor.From(ctx).ID, txn.Current(ctx).Now()
-		a, err := domain.NewAgent(ids.ID{}, me, in.BillingMode, in.ToolClass, in.Settings, now)
+		a, err := domain.NewAgent(ids.ID{}, me, in.Billing, in.ToolClass, in.Settings, now)
 		if err != nil {
+			return err
+		}
+		if err := s.checkHolder(ctx, "/credential_holder_id", a.HolderID); err != nil {
 			return err
 		}
 		p, err := s.d.Principals.Create(ctx, identity.NewPrincipal{Kind: actor.KindAgent, Handle: in.Handle, DisplayName: in.DisplayName, CreatedBy: me})
@@ -99,8 +112,11 @@ func (s *Service) Create(ctx context.Context, in NewAgent) (View, *FirstToken, e
 			return fmt.Errorf("begin the place of the agent: %w", err)
 		}
 		details := map[string]any{"billing_mode": a.BillingMode, "tool_class": a.ToolClass}
-		if in.TokenName != nil {
-			if token, err = s.firstToken(ctx, a.ID, *in.TokenName); err != nil {
+		if !a.HolderID.IsZero() {
+			details["credential_holder_id"] = a.HolderID
+		}
+		if in.Token != nil {
+			if token, err = s.firstToken(ctx, a.ID, *in.Token); err != nil {
 				return err
 			}
 			details["token_id"] = token.ID
@@ -111,13 +127,13 @@ func (s *Service) Create(ctx context.Context, in NewAgent) (View, *FirstToken, e
 	return view, token, err
 }
 
-func (s *Service) firstToken(ctx context.Context, agent ids.ID, name string) (*FirstToken, error) {
+func (s *Service) firstToken(ctx context.Context, agent ids.ID, in NewToken) (*FirstToken, error) {
 	scopes := RuntimeScopes()
-	id, secret, err := s.d.Tokens.CreateFirst(ctx, agent, name, scopes)
+	id, secret, err := s.d.Tokens.CreateFirst(ctx, agent, in.Name, scopes, in.ExpiresAt)
 	if err != nil {
 		return nil, fmt.Errorf("make the token of the agent: %w", err)
 	}
-	return &FirstToken{ID: id, Name: name, Secret: secret, Scopes: scopes}, nil
+	return &FirstToken{ID: id, NewToken: in, Secret: secret, Scopes: scopes}, nil
 }
 
 // RuntimeScopes are the scopes an adapter needs: those of every action that agents call.
@@ -154,7 +170,7 @@ func (s *Service) Update(ctx context.Context, id ids.ID, version int64, displayN
 			return err
 		}
 		if row.Version != version {
-			return errs.New(errs.CodeVersionConflict, "The agent has changed; load it again.").With("version", row.Version)
+			return versionConflict(row.Version)
 		}
 		now := txn.Current(ctx).Now()
 		changed, err := row.Agent.Configure(in, now)
@@ -259,6 +275,11 @@ func (s *Service) Get(ctx context.Context, id ids.ID) (View, error) {
 	if err := s.d.Authorizer.Authorize(ctx, authorize.ActionAgentRead, Resource(id)); err != nil {
 		return View{}, err
 	}
+	return s.read(ctx, id)
+}
+
+// read gives an agent that the actor may see.
+func (s *Service) read(ctx context.Context, id ids.ID) (View, error) {
 	rows, err := s.d.Rows.ByID(ctx, []ids.ID{id})
 	if err != nil {
 		return View{}, fmt.Errorf("read the agent: %w", err)

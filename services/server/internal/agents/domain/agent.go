@@ -46,10 +46,9 @@ func ToolRank(class string) int { return slices.Index(ToolClasses(), class) }
 
 // Agent is an agent as configured.
 type Agent struct {
-	ID               ids.ID
-	Description      string
-	BillingMode      string
-	HolderID         ids.ID
+	ID          ids.ID
+	Description string
+	Billing
 	ToolClass        string
 	MaxConcurrent    int
 	AllowedModels    []string
@@ -72,22 +71,15 @@ type Settings struct {
 	MaxTriggerAgeMs *int64
 }
 
-// NewAgent makes an agent with the defaults of its tool class. Agents that run on somebody's
-// own plan need the check of who may trigger them and are not made yet.
-func NewAgent(id, createdBy ids.ID, billingMode, toolClass string, s Settings, now time.Time) (Agent, error) {
+// NewAgent makes an agent with the defaults of its tool class.
+func NewAgent(id, createdBy ids.ID, billing Billing, toolClass string, s Settings, now time.Time) (Agent, error) {
 	var faults errs.Validation
-	switch billingMode {
-	case BillingOrganization, BillingLocal:
-	case BillingPersonal:
-		faults.Add("/billing_mode", "not_enabled", "Agents on a person's own plan are not available yet.")
-	default:
-		faults.Add("/billing_mode", "invalid", "Expected organization or local.")
-	}
+	billing.check(&faults)
 	if ToolRank(toolClass) < 0 {
 		faults.Addf("/tool_class", "invalid", "Expected one of %v.", ToolClasses())
 	}
 	a := Agent{
-		ID: id, BillingMode: billingMode, ToolClass: toolClass, MaxConcurrent: defaultConcurrent, AllowedModels: []string{},
+		ID: id, Billing: billing, ToolClass: toolClass, MaxConcurrent: defaultConcurrent, AllowedModels: []string{},
 		UntrustedContext: UntrustedMark, Version: 1, CreatedAt: now, CreatedBy: createdBy, UpdatedAt: now,
 	}
 	if toolClass == ToolsHost {

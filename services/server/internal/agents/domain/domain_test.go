@@ -79,19 +79,57 @@ func FuzzDecodeReport(f *testing.F) {
 	})
 }
 
-func TestAnAgentOnAPersonsPlanIsNotMadeYet(t *testing.T) {
-	_, err := domain.NewAgent(ids.New(), ids.New(), domain.BillingPersonal, domain.ToolsChat, domain.Settings{}, time.Now())
-	if !errs.Is(err, errs.CodeValidationFailed) {
+func TestAPersonsPlanHasAHolderAndNoOtherHas(t *testing.T) {
+	ana := ids.New()
+	for name, c := range map[string]struct {
+		domain.Billing
+		fits bool
+	}{
+		"own plan":             {domain.Billing{BillingMode: domain.BillingPersonal, HolderID: ana}, true},
+		"own plan of nobody":   {domain.Billing{BillingMode: domain.BillingPersonal}, false},
+		"key":                  {domain.Billing{BillingMode: domain.BillingOrganization}, true},
+		"key with a holder":    {domain.Billing{BillingMode: domain.BillingOrganization, HolderID: ana}, false},
+		"hardware":             {domain.Billing{BillingMode: domain.BillingLocal}, true},
+		"something else":       {domain.Billing{BillingMode: "gift"}, false},
+		"nothing":              {domain.Billing{}, false},
+		"hardware of a holder": {domain.Billing{BillingMode: domain.BillingLocal, HolderID: ana}, false},
+	} {
+		_, err := domain.NewAgent(ids.New(), ids.New(), c.Billing, domain.ToolsChat, domain.Settings{}, time.Now())
+		if (err == nil) != c.fits || err != nil && !errs.Is(err, errs.CodeValidationFailed) {
+			t.Errorf("%s: made with %v", name, err)
+		}
+		a := domain.Agent{Billing: domain.Billing{BillingMode: domain.BillingLocal}, Version: 1}
+		changed, err := a.Bill(c.Billing, time.Now())
+		if (err == nil) != c.fits || changed != (a.Version == 2) || changed != (c.fits && c.Billing.BillingMode != domain.BillingLocal) {
+			t.Errorf("%s: changed %v to version %d, %v", name, changed, a.Version, err)
+		}
+	}
+}
+
+func TestOnlyAPersonsPlanIsHandedOver(t *testing.T) {
+	ana, ben := ids.New(), ids.New()
+	a := domain.Agent{Billing: domain.Billing{BillingMode: domain.BillingPersonal, HolderID: ana}, Version: 1}
+	if changed, err := a.HandOver(ben, time.Now()); err != nil || !changed || a.HolderID != ben || a.Version != 2 {
+		t.Errorf("%+v, %v, %v", a, changed, err)
+	}
+	if changed, err := a.HandOver(ben, time.Now()); err != nil || changed {
+		t.Errorf("%v, %v", changed, err)
+	}
+	a = domain.Agent{Billing: domain.Billing{BillingMode: domain.BillingLocal}}
+	if _, err := a.HandOver(ben, time.Now()); errs.As(err).Reason != domain.ReasonNotPersonal {
 		t.Errorf("%v", err)
 	}
-	a, err := domain.NewAgent(ids.New(), ids.New(), domain.BillingLocal, domain.ToolsHost, domain.Settings{}, time.Now())
+}
+
+func TestAnAgentBeginsWithTheDefaultsOfItsTools(t *testing.T) {
+	a, err := domain.NewAgent(ids.New(), ids.New(), domain.Billing{BillingMode: domain.BillingLocal}, domain.ToolsHost, domain.Settings{}, time.Now())
 	if err != nil || a.UntrustedContext != domain.UntrustedWithhold || a.MaxConcurrent != 4 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
 func TestOnlyWhatDiffersIsAChange(t *testing.T) {
-	a, err := domain.NewAgent(ids.New(), ids.New(), domain.BillingLocal, domain.ToolsChat, domain.Settings{}, time.Now())
+	a, err := domain.NewAgent(ids.New(), ids.New(), domain.Billing{BillingMode: domain.BillingLocal}, domain.ToolsChat, domain.Settings{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

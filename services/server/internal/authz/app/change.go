@@ -26,6 +26,10 @@ type rightsChange struct {
 	// before are the entries of the affected as they were before the first write.
 	before    map[ids.ID]*domain.Entry
 	structure *domain.Structure
+	// i1 is what the rule for personal agents saw before, and lowered the grants that a remedy
+	// has replaced.
+	i1      *i1State
+	lowered map[ids.ID]GrantRow
 	// places is set when the unit may change places, so they must be read again.
 	places bool
 }
@@ -57,6 +61,9 @@ func (s *Service) RightsBegin(ctx context.Context, c txn.RightsChange) error {
 	}
 	change.version = state.version
 	authz.RecordDecision(ctx, state.version)
+	if change.i1, err = s.readI1(ctx, change.structure); err != nil {
+		return err
+	}
 	affected, err := s.affectedBy(ctx, c, change.structure)
 	if err != nil {
 		return err
@@ -162,15 +169,12 @@ func changing(ctx context.Context) (*rightsChange, error) {
 	return nil, errors.New("authz: the unit has not declared a change of rights")
 }
 
-// RightsCheck is the hook after the work of a change of rights: it tells every affected
-// principal what has become different, in the log and to the modules that end what is no
-// longer allowed.
+// RightsCheck is the hook after the work of a change of rights: it keeps personal agents to
+// their holders, and tells every affected principal what has become different, in the log and
+// to the modules that end what is no longer allowed.
 func (s *Service) RightsCheck(ctx context.Context, _ txn.RightsChange) error {
 	change, err := changing(ctx)
 	if err != nil {
-		return err
-	}
-	if err := s.checkPersonalAgents(ctx, change); err != nil {
 		return err
 	}
 	after := change.structure
@@ -178,6 +182,9 @@ func (s *Service) RightsCheck(ctx context.Context, _ txn.RightsChange) error {
 		if after, err = s.readStructure(ctx); err != nil {
 			return err
 		}
+	}
+	if after, err = s.keepPersonal(ctx, change, after); err != nil {
+		return err
 	}
 	affected := slices.SortedFunc(maps.Keys(change.before), ids.ID.Compare)
 	entries, err := s.read(ctx, affected)
@@ -206,12 +213,6 @@ func (s *Service) RightsCheck(ctx context.Context, _ txn.RightsChange) error {
 	}
 	return txn.Publish(ctx, published)
 }
-
-// checkPersonalAgents is where a change is refused that would let somebody else than its
-// holder set a personal agent to work. Every such request is refused at the moment of the
-// order already (mayTrigger); the refusal of the change itself needs agents of that mode to
-// exist, and none can be made yet.
-func (s *Service) checkPersonalAgents(context.Context, *rightsChange) error { return nil }
 
 func principalChange(id ids.ID, d domain.Change) authorize.PrincipalChange {
 	return authorize.PrincipalChange{

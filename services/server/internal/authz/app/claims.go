@@ -153,12 +153,6 @@ func (s *Service) joinClaimed(ctx context.Context, c authz.Claims, state claimSt
 	return skipped, nil
 }
 
-// forbiddenJoins gives the groups that the principal cannot join because she could then use
-// an agent that belongs to somebody else.
-func (s *Service) forbiddenJoins(context.Context, ids.ID, []ids.ID) ([]ids.ID, error) {
-	return nil, nil
-}
-
 func (s *Service) recordSync(ctx context.Context, c authz.Claims, state claimState, skipped []ids.ID) error {
 	details := map[string]any{"principal_id": c.PrincipalID, "provider_id": c.ProviderID}
 	for name, list := range map[string][]ids.ID{"added": state.Added, "removed": state.Removed, "i1_skipped": skipped} {

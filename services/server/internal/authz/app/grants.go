@@ -50,8 +50,9 @@ func (s *Service) CreateGrant(ctx context.Context, in NewGrant) (GrantRow, int64
 	if err != nil {
 		return GrantRow{}, 0, err
 	}
-	var version int64
+	var change *rightsChange
 	err = s.units.Do(ctx, func(ctx context.Context) error {
+		change = stateOf(ctx).changing
 		if err := s.mayGive(ctx, authorize.ActionGrantCreate, g.Grant, targetResource(g.Target)); err != nil {
 			return err
 		}
@@ -67,13 +68,12 @@ func (s *Service) CreateGrant(ctx context.Context, in NewGrant) (GrantRow, int64
 		}
 		g.ID, g.CreatedAt, g.CreatedBy = ids.NewAt(s.now(ctx)), s.now(ctx), actor.From(ctx).ID
 		g.ReminderStage = domain.ReminderStage(s.cfg.ReminderBefore, s.now(ctx), g.ExpiresAt)
-		if err := s.put(ctx, g, replaced); err != nil {
-			return err
-		}
-		version = stateOf(ctx).version
-		return nil
+		return s.put(ctx, g, replaced)
 	}, txn.WithRightsChange(txn.RightsChange{Action: string(authorize.ActionGrantCreate)}))
-	return g, version, err
+	if err != nil {
+		return GrantRow{}, 0, err
+	}
+	return change.asGiven(g), change.version, nil
 }
 
 func (s *Service) newGrant(ctx context.Context, in NewGrant) (GrantRow, error) {

@@ -131,6 +131,7 @@ var (
 
 // Store keeps groups, memberships and grants.
 type Store interface {
+	TriggerStore
 	// Held reads what has come to the principals, in one statement.
 	Held(ctx context.Context, principals []ids.ID) (HeldRows, error)
 	// Sources reads the same with the way the grants came; with targets, which then name the

@@ -68,6 +68,7 @@ type Service struct {
 	credentials authz.CredentialSource
 	places      authz.StructureSource
 	agents      authz.AgentPolicySource
+	remedies    Remedies
 	handles     authz.HandleSource
 
 	principalNames authz.PrincipalNames
@@ -83,6 +84,7 @@ var (
 	_ authz.Groups         = (*Service)(nil)
 	_ authz.ClaimGroups    = (*Service)(nil)
 	_ authz.Affected       = (*Service)(nil)
+	_ authz.TriggerHolders = (*Service)(nil)
 )
 
 // New makes the service. Until SetSources has run, every source knows nothing, so every

@@ -76,3 +76,6 @@ func (unwired) BeginView(context.Context, ids.ID, time.Duration) (authz.ViewSess
 func (unwired) ViewToken(context.Context, ids.ID) (string, error) {
 	return "", errs.Forbidden(reasonViewDisabled)
 }
+
+// PersonalAgents implements authz.AgentPolicySource.
+func (unwired) PersonalAgents(context.Context) ([]authz.AgentPolicy, error) { return nil, nil }

@@ -109,6 +109,17 @@ func (s *Structure) Channels() []ids.ID {
 	return slices.SortedFunc(maps.Keys(s.channels), ids.ID.Compare)
 }
 
+// CompanionsOf are the people in the direct channels in which the agent answers.
+func (s *Structure) CompanionsOf(agent ids.ID) []ids.ID {
+	var out []ids.ID
+	for _, id := range s.direct[agent] {
+		if c := s.channels[id]; c.Operator == agent {
+			out = append(out, c.Participants...)
+		}
+	}
+	return out
+}
+
 // WithSpace gives a copy in which the space is as told.
 func (s *Structure) WithSpace(sp Space) *Structure {
 	if old, ok := s.spaces[sp.ID]; ok && old == sp {

@@ -151,6 +151,19 @@ func (s *Channels) SetOperator(ctx context.Context, id ids.ID, version int64, mo
 	return out, err
 }
 
+// UnsetOperator implements authz.OperatorSwitch: no agent answers in the channel any more.
+func (s *Channels) UnsetOperator(ctx context.Context, id ids.ID) error {
+	c, err := s.locked(ctx, id, true)
+	if err != nil {
+		return err
+	}
+	before := c.Operator()
+	if !c.SetOperator(domain.OperatorNone, ids.ID{}) {
+		return nil
+	}
+	return s.changeOperator(ctx, &c, before)
+}
+
 func (s *Channels) changeOperator(ctx context.Context, c *domain.Channel, before ids.ID) error {
 	after := c.Operator()
 	if err := s.Affected.Affect(ctx, affected(before, after)...); err != nil {

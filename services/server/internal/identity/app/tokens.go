@@ -257,7 +257,7 @@ func (s *Service) RevokeToken(ctx context.Context, id ids.ID) error {
 
 // CreateFirst implements identity.Tokens: the token an agent or app begins with. The
 // calling use case has authorized.
-func (s *Service) CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string) (ids.ID, string, error) {
+func (s *Service) CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string, expiresAt *time.Time) (ids.ID, string, error) {
 	holder, err := s.account(ctx, principal)
 	if err != nil {
 		return ids.ID{}, "", err
@@ -265,7 +265,10 @@ func (s *Service) CreateFirst(ctx context.Context, principal ids.ID, name string
 	if bad := unusableScopes(holder.Kind, scopes); holder.Person != nil || len(scopes) == 0 || len(bad) > 0 {
 		return ids.ID{}, "", errs.Invalid("/scopes", "unknown", "These are no scopes this member can use.")
 	}
-	token, secret, err := s.insertToken(ctx, holder, CreateTokenInput{Name: name, Scopes: scopes}, nil)
+	if expiresAt != nil && !expiresAt.After(s.now(ctx)) {
+		return ids.ID{}, "", errs.Invalid("/token/expires_at", "in_the_past", "The end must lie ahead.")
+	}
+	token, secret, err := s.insertToken(ctx, holder, CreateTokenInput{Name: name, Scopes: scopes, ExpiresAt: expiresAt}, nil)
 	if err != nil {
 		return ids.ID{}, "", err
 	}

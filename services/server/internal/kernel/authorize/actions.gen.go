@@ -184,10 +184,20 @@ const (
 	ActionAgentDisable Action = "agent.disable"
 	// ActionAgentEnable: enable an agent.
 	ActionAgentEnable Action = "agent.enable"
+	// ActionAgentBillingModeSet: change who pays for an agent.
+	ActionAgentBillingModeSet Action = "agent.billing_mode.set"
+	// ActionAgentBillingModeSetAll: have the organisation or its own hardware pay for agents.
+	ActionAgentBillingModeSetAll Action = "agent.billing_mode.set_all"
+	// ActionAgentCredentialHolderSet: make another person the holder of a personal agent.
+	ActionAgentCredentialHolderSet Action = "agent.credential_holder.set"
+	// ActionAgentToolClassSet: change what the runtime of an agent may touch.
+	ActionAgentToolClassSet Action = "agent.tool_class.set"
 	// ActionAgentHeartbeat: report the state of an adapter.
 	ActionAgentHeartbeat Action = "agent.heartbeat"
 	// ActionAgentEventsConsume: receive and acknowledge the events of an agent.
 	ActionAgentEventsConsume Action = "agent.events.consume"
+	// ActionAgentTriggerersRead: list who can set an agent to work.
+	ActionAgentTriggerersRead Action = "agent.triggerers.read"
 	// ActionAgentInvoke: set an agent to work.
 	ActionAgentInvoke Action = "agent.invoke"
 	// ActionRunRead: read a run.
@@ -403,8 +413,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpConditional, StepUpRule: "AC-22", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "authz.admin",
-		Details: []string{"principal_id", "role", "role_before", "expires_at"},
-		Rules:   []string{"AC-9", "AC-22", "AC-23"},
+		Details: []string{"principal_id", "role", "role_before", "expires_at", "i1_digest"},
+		Rules:   []string{"AC-9", "AC-22", "AC-23", "AC-32"},
 	},
 	{
 		ID: ActionGroupMemberRemove, Module: "authz", Summary: "Remove a member from a group",
@@ -451,8 +461,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpConditional, StepUpRule: "AC-22", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "authz.admin",
-		Details: []string{"subject_kind", "subject_id", "target_kind", "target_id", "level", "capabilities", "expires_at", "replaces"},
-		Rules:   []string{"AC-20", "AC-21", "AC-22"},
+		Details: []string{"subject_kind", "subject_id", "target_kind", "target_id", "level", "capabilities", "expires_at", "replaces", "i1_digest"},
+		Rules:   []string{"AC-20", "AC-21", "AC-22", "AC-32"},
 	},
 	{
 		ID: ActionGrantRevoke, Module: "authz", Summary: "Take rights on a target away",
@@ -613,8 +623,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "identity.admin",
-		Details: []string{"handle", "guest", "issue_code"},
-		Rules:   []string{"ID-41", "ID-42", "ID-49"},
+		Details: []string{"handle", "guest", "issue_code", "i1_digest"},
+		Rules:   []string{"ID-41", "ID-42", "ID-49", "AC-32"},
 	},
 	{
 		ID: ActionUserUpdate, Module: "identity", Summary: "Change a person or issue an enrollment code",
@@ -623,8 +633,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpConditional, StepUpRule: "ID-61", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "identity.admin",
-		Details: []string{"changed", "enrollment"},
-		Rules:   []string{"ID-49", "ID-61"},
+		Details: []string{"changed", "enrollment", "i1_digest"},
+		Rules:   []string{"ID-49", "ID-61", "AC-32"},
 	},
 	{
 		ID: ActionUserDisable, Module: "identity", Summary: "Disable a person",
@@ -643,7 +653,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "session",
-		Rules: []string{"ID-45"},
+		Details: []string{"i1_digest"},
+		Rules:   []string{"ID-45", "AC-32"},
 	},
 	{
 		ID: ActionIdentityRead, Module: "identity", Summary: "List identities and passkeys",
@@ -827,7 +838,8 @@ var Catalogue = []Spec{
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.write", Scope: "chat.admin",
-		Details: []string{"changed", "inherits"},
+		Details: []string{"changed", "inherits", "i1_digest"},
+		Rules:   []string{"AC-32"},
 	},
 	{
 		ID: ActionChannelBehaviorRead, Module: "chat", Summary: "Read how agents behave in a channel",
@@ -853,7 +865,7 @@ var Catalogue = []Spec{
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.write", Scope: "chat.admin",
-		Details: []string{"mode", "agent_id"},
+		Details: []string{"mode", "agent_id", "i1_digest"},
 		Rules:   []string{"I1"},
 	},
 	{
@@ -1033,7 +1045,48 @@ var Catalogue = []Spec{
 		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.admin", Scope: "session",
-		Rules: []string{"I1"},
+		Details: []string{"i1_digest"},
+		Rules:   []string{"I1"},
+	},
+	{
+		ID: ActionAgentBillingModeSet, Module: "agents", Summary: "Change who pays for an agent",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceAgent, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "session",
+		Details: []string{"billing_mode_before", "billing_mode_after", "holder_before", "holder_after", "i1_digest"},
+		Rules:   []string{"I1", "AC-32"},
+	},
+	{
+		ID: ActionAgentBillingModeSetAll, Module: "agents", Summary: "Have the organisation or its own hardware pay for agents",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceAgent, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "session",
+		Details: []string{"billing_mode_before", "billing_mode_after", "holder_before", "holder_after"},
+		Rules:   []string{"I1"},
+	},
+	{
+		ID: ActionAgentCredentialHolderSet, Module: "agents", Summary: "Make another person the holder of a personal agent",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceAgent, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "session",
+		Details: []string{"billing_mode_before", "billing_mode_after", "holder_before", "holder_after", "i1_digest"},
+		Rules:   []string{"I1", "AC-32"},
+	},
+	{
+		ID: ActionAgentToolClassSet, Module: "agents", Summary: "Change what the runtime of an agent may touch",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceAgent, Self: false, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.admin", Scope: "session",
+		Details: []string{"tool_class_before", "tool_class_after"},
+		Rules:   []string{"09-6.1"},
 	},
 	{
 		ID: ActionAgentHeartbeat, Module: "agents", Summary: "Report the state of an adapter",
@@ -1053,6 +1106,15 @@ var Catalogue = []Spec{
 		Maintenance: MaintenanceConditional, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.agent_runtime", Scope: "agents.write",
 		Rules: []string{"09-6.3", "04-G12", "09-3"},
+	},
+	{
+		ID: ActionAgentTriggerersRead, Module: "agents", Summary: "List who can set an agent to work",
+		Effect: EffectRead, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceAgent, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: false,
+		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.read", Scope: "agents.read",
+		Rules: []string{"AC-32", "09-6.1"},
 	},
 	{
 		ID: ActionAgentInvoke, Module: "runs", Summary: "Set an agent to work",

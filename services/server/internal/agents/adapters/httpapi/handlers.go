@@ -15,6 +15,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/agents/app"
 	"github.com/OWNER/bothy/services/server/internal/agents/domain"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/idempotency"
@@ -40,17 +41,15 @@ func New(service *app.Service, presence agents.Presence, clk clock.Clock, interv
 func (h *Handlers) CreateAgent(ctx context.Context, r rest.CreateAgentRequestObject) (rest.CreateAgentResponseObject, error) {
 	b := r.Body
 	in := app.NewAgent{
-		Handle: b.Handle, DisplayName: b.DisplayName, BillingMode: string(b.BillingMode), ToolClass: string(b.ToolClass),
+		Handle: b.Handle, DisplayName: b.DisplayName, ToolClass: string(b.ToolClass),
+		Billing:  domain.Billing{BillingMode: string(b.BillingMode), HolderID: ids.Deref(b.CredentialHolderID)},
 		Settings: settings(b.Description, b.MaxConcurrentRuns, b.AllowedModels, b.UntrustedContext, b.MaxTriggerAgeMs),
 	}
-	if b.CredentialHolderID != nil && b.BillingMode != rest.BillingModePersonal {
-		return nil, errs.Invalid("/credential_holder_id", "not_allowed", "Only an agent on a person's own plan has a holder.")
-	}
 	if b.Token != nil {
+		in.Token = &app.NewToken{Name: b.Token.Name}
 		if b.Token.ExpiresAt != nil {
-			return nil, errs.Invalid("/token/expires_at", "not_enabled", "Make the token without an end, or later with createToken.")
+			in.Token.ExpiresAt = &b.Token.ExpiresAt.Time
 		}
-		in.TokenName = &b.Token.Name
 	}
 	view, token, err := h.service.Create(ctx, in)
 	if err != nil {
@@ -68,7 +67,7 @@ func (h *Handlers) CreateAgent(ctx context.Context, r rest.CreateAgentRequestObj
 func toToken(v app.View, t *app.FirstToken) *rest.TokenCreated {
 	out := &rest.TokenCreated{Secret: t.Secret, Token: rest.Token{
 		ID: t.ID, Name: t.Name, PrincipalID: v.ID, Kind: rest.TokenKindAgent, Scopes: t.Scopes, AllowedCidrs: []string{},
-		CreatedAt: jsontype.At(v.CreatedAt), CreatedBy: v.CreatedBy,
+		ExpiresAt: jsontype.AtPtr(t.ExpiresAt), CreatedAt: jsontype.At(v.CreatedAt), CreatedBy: v.CreatedBy,
 	}}
 	if n := len(t.Secret); n >= 4 {
 		out.Hint = t.Secret[n-4:]
@@ -151,6 +150,9 @@ func (h *Handlers) DisableAgent(ctx context.Context, r rest.DisableAgentRequestO
 
 // EnableAgent implements the operation enableAgent.
 func (h *Handlers) EnableAgent(ctx context.Context, r rest.EnableAgentRequestObject) (rest.EnableAgentResponseObject, error) {
+	if r.Body != nil {
+		ctx = authz.WithResolution(ctx, r.Body.ResolveI1.Choice())
+	}
 	view, err := h.service.Enable(ctx, r.AgentID)
 	if err != nil {
 		return nil, err

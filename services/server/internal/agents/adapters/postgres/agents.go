@@ -34,7 +34,8 @@ func (r *Agents) Insert(ctx context.Context, a domain.Agent) error {
 // Configure implements app.Repository.
 func (r *Agents) Configure(ctx context.Context, a domain.Agent) error {
 	return sqlcgen.New(pg.Queued(ctx)).AgentConfigure(ctx, sqlcgen.AgentConfigureParams{
-		PrincipalID: a.ID, Description: a.Description, MaxConcurrentRuns: int16(a.MaxConcurrent), AllowedModels: a.AllowedModels,
+		PrincipalID: a.ID, Description: a.Description, BillingMode: a.BillingMode, CredentialHolderID: a.HolderID.Ptr(), ToolClass: a.ToolClass,
+		MaxConcurrentRuns: int16(a.MaxConcurrent), AllowedModels: a.AllowedModels,
 		UntrustedContext: a.UntrustedContext, MaxTriggerAgeMs: milliseconds(a.MaxTriggerAge), Version: a.Version, UpdatedAt: a.UpdatedAt,
 	})
 }
@@ -86,6 +87,15 @@ func (r *Agents) Present(ctx context.Context) ([]app.Record, error) {
 	return records(rows)
 }
 
+// Personal implements app.Repository.
+func (r *Agents) Personal(ctx context.Context) ([]app.Record, error) {
+	rows, err := sqlcgen.New(r.db.Querier(ctx)).AgentsPersonal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return records(rows)
+}
+
 // SaveReport implements app.Repository.
 func (r *Agents) SaveReport(ctx context.Context, id ids.ID, state domain.State, at time.Time, report domain.Report) error {
 	details, err := json.Marshal(report.Details)
@@ -120,7 +130,7 @@ func records(rows []sqlcgen.Agent) ([]app.Record, error) {
 func record(row sqlcgen.Agent) (app.Record, error) {
 	r := app.Record{
 		Agent: domain.Agent{
-			ID: row.PrincipalID, Description: row.Description, BillingMode: row.BillingMode, HolderID: ids.Deref(row.CredentialHolderID),
+			ID: row.PrincipalID, Description: row.Description, Billing: domain.Billing{BillingMode: row.BillingMode, HolderID: ids.Deref(row.CredentialHolderID)},
 			ToolClass: row.ToolClass, MaxConcurrent: int(row.MaxConcurrentRuns), AllowedModels: row.AllowedModels,
 			UntrustedContext: row.UntrustedContext, Version: row.Version, CreatedAt: row.CreatedAt, CreatedBy: row.CreatedBy, UpdatedAt: row.UpdatedAt,
 		},

@@ -51,6 +51,7 @@ type house struct {
 	ephemeral  []eventlog.Ephemeral
 	audit      []auditing.Entry
 	disabled   []ids.ID
+	holders    holders
 }
 
 // creationHead is the position of the log when the agents of a test are made.
@@ -64,7 +65,7 @@ func newHouse(t testing.TB) *house {
 	h.units = h.db.UnitsAt(registry, h.clock)
 	h.tracker = h.newTracker()
 	h.service = app.New(app.Deps{
-		Units: h.units, Authorizer: authorizer{h}, Audit: h, Log: h, Directory: directory{h}, Principals: writes{h}, Tokens: tokens{h},
+		Units: h.units, Authorizer: authorizer{h}, Audit: h, Log: h, Directory: directory{h}, Principals: writes{h}, Tokens: tokens{h}, Holders: h,
 		Rows: postgres.NewAgents(h.db.DB), Present: httpapi.Presenter{}, Tracker: h.tracker,
 		Cursors: postgres.NewCursors(h.db.DB), Head: func(context.Context) (int64, error) { return creationHead, nil },
 	})
@@ -96,9 +97,8 @@ func asAgent(ctx context.Context, id ids.ID) context.Context {
 
 func (h *house) make(handle string) ids.ID {
 	h.t.Helper()
-	name := "adapter"
 	v, token, err := h.service.Create(h.asOwner(), app.NewAgent{
-		Handle: handle, DisplayName: "Builder", BillingMode: "organization", ToolClass: "chat", TokenName: &name,
+		Handle: handle, DisplayName: "Builder", Billing: domain.Billing{BillingMode: "organization"}, ToolClass: "chat", Token: &app.NewToken{Name: "adapter"},
 	})
 	if err != nil || token == nil || token.Secret == "" || len(token.Scopes) == 0 {
 		h.t.Fatalf("%+v, %v", token, err)
@@ -148,7 +148,7 @@ func TestAnAgentIsMadeWithItsToken(t *testing.T) {
 	if len(h.audit) != 1 || h.audit[0].Details["token_id"] == nil {
 		t.Errorf("%+v", h.audit)
 	}
-	if _, _, err := h.service.Create(h.asOwner(), app.NewAgent{Handle: "own", DisplayName: "Own", BillingMode: "personal", ToolClass: "chat"}); !errs.Is(err, errs.CodeValidationFailed) {
+	if _, _, err := h.service.Create(h.asOwner(), app.NewAgent{Handle: "own", DisplayName: "Own", Billing: domain.Billing{BillingMode: "personal"}, ToolClass: "chat"}); !errs.Is(err, errs.CodeValidationFailed) {
 		t.Errorf("%v", err)
 	}
 	if _, _, err := h.service.Create(asAgent(t.Context(), id), app.NewAgent{}); !errs.Is(err, errs.CodeForbidden) {
@@ -492,7 +492,7 @@ func (w writes) SetActive(ctx context.Context, id ids.ID, active bool, _ string)
 
 type tokens struct{ *house }
 
-func (tokens) CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string) (ids.ID, string, error) {
+func (tokens) CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string, _ *time.Time) (ids.ID, string, error) {
 	if txn.Current(ctx) == nil || principal.IsZero() || name == "" || len(scopes) == 0 {
 		return ids.ID{}, "", errors.New("a token needs a principal, a name and scopes")
 	}

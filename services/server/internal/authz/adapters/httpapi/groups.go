@@ -9,6 +9,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/jsontype"
 	"github.com/OWNER/bothy/services/server/api/rest"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/authz/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/paging"
@@ -123,6 +124,7 @@ func (h Handlers) PutGroupMember(ctx context.Context, req rest.PutGroupMemberReq
 	if req.Body.ExpiresAt != nil {
 		in.ExpiresAt = req.Body.ExpiresAt.Time
 	}
+	ctx = authz.WithResolution(ctx, req.Body.ResolveI1.Choice())
 	m, added, err := h.Authz.PutMember(ctx, req.GroupID, req.PrincipalID, in)
 	switch {
 	case err != nil:

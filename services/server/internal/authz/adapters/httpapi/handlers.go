@@ -9,6 +9,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/jsontype"
 	"github.com/OWNER/bothy/services/server/api/rest"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/authz/app"
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
@@ -77,7 +78,7 @@ func (h Handlers) CreateGrant(ctx context.Context, req rest.CreateGrantRequestOb
 	if b.Note != nil {
 		in.Note = *b.Note
 	}
-	g, version, err := h.Authz.CreateGrant(ctx, in)
+	g, version, err := h.Authz.CreateGrant(authz.WithResolution(ctx, b.ResolveI1.Choice()), in)
 	if err != nil {
 		return nil, err
 	}

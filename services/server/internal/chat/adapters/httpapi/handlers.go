@@ -8,6 +8,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/jsontype"
 	"github.com/OWNER/bothy/services/server/api/rest"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/chat/app"
 	"github.com/OWNER/bothy/services/server/internal/chat/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
@@ -178,7 +179,7 @@ func (h *Handlers) UpdateChannel(ctx context.Context, r rest.UpdateChannelReques
 	if f := r.Body.Forum; f != nil {
 		p.Forum = &app.ForumPatch{DefaultSort: (*string)(f.DefaultSort), Guidelines: f.Guidelines, DefaultReaction: patched(f.DefaultReaction)}
 	}
-	c, err := h.channels.Update(ctx, r.ChannelID, version, p)
+	c, err := h.channels.Update(authz.WithResolution(ctx, r.Body.ResolveI1.Choice()), r.ChannelID, version, p)
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +240,7 @@ func (h *Handlers) SetChannelOperator(ctx context.Context, r rest.SetChannelOper
 	if err != nil {
 		return nil, err
 	}
+	ctx = authz.WithResolution(ctx, r.Body.ResolveI1.Choice())
 	c, err := h.channels.SetOperator(ctx, r.ChannelID, version, string(r.Body.Mode), ids.Deref(r.Body.AgentID))
 	if err != nil {
 		return nil, err

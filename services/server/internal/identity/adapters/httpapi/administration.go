@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/OWNER/bothy/services/server/api/rest"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 )
 
@@ -16,7 +17,7 @@ func (h *Handlers) UpdateUser(ctx context.Context, r rest.UpdateUserRequestObjec
 		return nil, err
 	}
 	b := r.Body
-	s, err := h.service.UpdateUser(ctx, r.UserID, app.UpdateUserInput{
+	s, err := h.service.UpdateUser(authz.WithResolution(ctx, b.ResolveI1.Choice()), r.UserID, app.UpdateUserInput{
 		Version: version, Handle: changed(b.Handle), DisplayName: changed(b.DisplayName), Title: patched(b.Title), Email: patched(b.Email),
 		EmailVerified: changed(b.EmailVerified), Guest: changed(b.Guest),
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/OWNER/bothy/services/server/api/rest"
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/identity"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
@@ -116,7 +117,7 @@ func (h *Handlers) ListUsers(ctx context.Context, r rest.ListUsersRequestObject)
 // CreateUser implements rest.StrictServerInterface.
 func (h *Handlers) CreateUser(ctx context.Context, r rest.CreateUserRequestObject) (rest.CreateUserResponseObject, error) {
 	b := r.Body
-	s, code, err := h.service.CreateUser(ctx, app.CreateUserInput{
+	s, code, err := h.service.CreateUser(authz.WithResolution(ctx, b.ResolveI1.Choice()), app.CreateUserInput{
 		Handle: b.Handle, DisplayName: b.DisplayName, Email: deref(b.Email.Ptr()), Guest: deref(b.Guest), IssueCode: deref(b.IssueCode),
 		Locale: deref(b.Locale), TimeZone: deref(b.TimeZone),
 	})
@@ -148,6 +149,9 @@ func (h *Handlers) EnableUser(ctx context.Context, r rest.EnableUserRequestObjec
 	version, err := ifMatch(r.Params.IfMatch)
 	if err != nil {
 		return nil, err
+	}
+	if r.Body != nil {
+		ctx = authz.WithResolution(ctx, r.Body.ResolveI1.Choice())
 	}
 	s, err := h.service.EnableUser(ctx, r.UserID, version)
 	if err != nil {

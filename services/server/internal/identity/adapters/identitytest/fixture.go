@@ -255,7 +255,7 @@ func (f *Fixture) Agent(t testing.TB, owner *Client, handle string, scopes ...st
 			return err
 		}
 		id = p.ID
-		token, secret, err = f.Service.CreateFirst(ctx, id, "first", scopes)
+		token, secret, err = f.Service.CreateFirst(ctx, id, "first", scopes, nil)
 		return err
 	}))
 	return id, token, secret

@@ -27,9 +27,14 @@ SELECT * FROM agents
 -- Those that were there when the server last wrote; the index agents_present serves it.
 SELECT * FROM agents WHERE presence_state IN ('online', 'degraded') ORDER BY principal_id;
 
+-- name: AgentsPersonal :many
+-- Those that spend one person's own plan; the index agents_credential_holder serves it.
+SELECT * FROM agents WHERE credential_holder_id IS NOT NULL ORDER BY principal_id;
+
 -- name: AgentConfigure :exec
 UPDATE agents
-   SET description = sqlc.arg(description), max_concurrent_runs = sqlc.arg(max_concurrent_runs), allowed_models = sqlc.arg(allowed_models),
+   SET description = sqlc.arg(description), billing_mode = sqlc.arg(billing_mode), credential_holder_id = sqlc.narg(credential_holder_id),
+       tool_class = sqlc.arg(tool_class), max_concurrent_runs = sqlc.arg(max_concurrent_runs), allowed_models = sqlc.arg(allowed_models),
        untrusted_context = sqlc.arg(untrusted_context), max_trigger_age_ms = sqlc.narg(max_trigger_age_ms), version = sqlc.arg(version),
        updated_at = sqlc.arg(updated_at)
  WHERE principal_id = sqlc.arg(principal_id);

@@ -15,26 +15,33 @@ import (
 
 const agentConfigure = `-- name: AgentConfigure :exec
 UPDATE agents
-   SET description = $1, max_concurrent_runs = $2, allowed_models = $3,
-       untrusted_context = $4, max_trigger_age_ms = $5, version = $6,
-       updated_at = $7
- WHERE principal_id = $8
+   SET description = $1, billing_mode = $2, credential_holder_id = $3,
+       tool_class = $4, max_concurrent_runs = $5, allowed_models = $6,
+       untrusted_context = $7, max_trigger_age_ms = $8, version = $9,
+       updated_at = $10
+ WHERE principal_id = $11
 `
 
 type AgentConfigureParams struct {
-	Description       string
-	MaxConcurrentRuns int16
-	AllowedModels     []string
-	UntrustedContext  string
-	MaxTriggerAgeMs   *int64
-	Version           int64
-	UpdatedAt         time.Time
-	PrincipalID       ids.ID
+	Description        string
+	BillingMode        string
+	CredentialHolderID *ids.ID
+	ToolClass          string
+	MaxConcurrentRuns  int16
+	AllowedModels      []string
+	UntrustedContext   string
+	MaxTriggerAgeMs    *int64
+	Version            int64
+	UpdatedAt          time.Time
+	PrincipalID        ids.ID
 }
 
 func (q *Queries) AgentConfigure(ctx context.Context, arg AgentConfigureParams) error {
 	_, err := q.db.Exec(ctx, agentConfigure,
 		arg.Description,
+		arg.BillingMode,
+		arg.CredentialHolderID,
+		arg.ToolClass,
 		arg.MaxConcurrentRuns,
 		arg.AllowedModels,
 		arg.UntrustedContext,
@@ -307,6 +314,53 @@ SELECT principal_id, description, billing_mode, credential_holder_id, tool_class
 
 func (q *Queries) AgentsByID(ctx context.Context, agents []ids.ID) ([]Agent, error) {
 	rows, err := q.db.Query(ctx, agentsByID, agents)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Agent{}
+	for rows.Next() {
+		var i Agent
+		if err := rows.Scan(
+			&i.PrincipalID,
+			&i.Description,
+			&i.BillingMode,
+			&i.CredentialHolderID,
+			&i.ToolClass,
+			&i.MaxConcurrentRuns,
+			&i.AllowedModels,
+			&i.UntrustedContext,
+			&i.MaxTriggerAgeMs,
+			&i.PresenceState,
+			&i.LastHeartbeatAt,
+			&i.ReportedBillingMode,
+			&i.ReportedToolClass,
+			&i.ReportedEvidence,
+			&i.ReportedModes,
+			&i.ReportedRuntimeVersion,
+			&i.ReportedDetails,
+			&i.Version,
+			&i.CreatedAt,
+			&i.CreatedBy,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const agentsPersonal = `-- name: AgentsPersonal :many
+SELECT principal_id, description, billing_mode, credential_holder_id, tool_class, max_concurrent_runs, allowed_models, untrusted_context, max_trigger_age_ms, presence_state, last_heartbeat_at, reported_billing_mode, reported_tool_class, reported_evidence, reported_modes, reported_runtime_version, reported_details, version, created_at, created_by, updated_at FROM agents WHERE credential_holder_id IS NOT NULL ORDER BY principal_id
+`
+
+// Those that spend one person's own plan; the index agents_credential_holder serves it.
+func (q *Queries) AgentsPersonal(ctx context.Context) ([]Agent, error) {
+	rows, err := q.db.Query(ctx, agentsPersonal)
 	if err != nil {
 		return nil, err
 	}
