@@ -28,10 +28,10 @@ type BehaviorPatch struct {
 // Behavior reads how a channel sets agents to work.
 func (s *Channels) Behavior(ctx context.Context, id ids.ID) (out domain.Channel, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
-		if out, err = s.Channels.Get(ctx, id); err != nil {
+		if err := s.Authorizer.Authorize(ctx, authorize.ActionChannelBehaviorRead, authorize.Channel(id)); err != nil {
 			return err
 		}
-		if err := s.Authorizer.Authorize(ctx, authorize.ActionChannelBehaviorRead, authorize.Channel(id)); err != nil {
+		if out, err = s.Channels.Get(ctx, id); err != nil {
 			return err
 		}
 		out.Behavior.Skills, err = s.Channels.Skills(ctx, id)

@@ -66,10 +66,11 @@ func (s *Channels) List(ctx context.Context, q ChannelQuery) (list []domain.Chan
 // Get reads one channel.
 func (s *Channels) Get(ctx context.Context, id ids.ID) (out domain.Channel, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
-		if out, err = s.Channels.Get(ctx, id); err != nil {
+		if err := s.Authorizer.Authorize(ctx, authorize.ActionChannelRead, authorize.Channel(id)); err != nil {
 			return err
 		}
-		return s.Authorizer.Authorize(ctx, authorize.ActionChannelRead, authorize.Channel(id))
+		out, err = s.Channels.Get(ctx, id)
+		return err
 	})
 	return out, err
 }

@@ -59,10 +59,10 @@ func (s *Spaces) List(ctx context.Context, q SpaceQuery) (list []domain.Space, e
 // Get reads one space.
 func (s *Spaces) Get(ctx context.Context, id ids.ID) (out domain.Space, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
-		if out, err = s.Spaces.Get(ctx, id); err != nil {
+		if err := s.Authorizer.Authorize(ctx, authorize.ActionSpaceRead, authorize.Space(id)); err != nil {
 			return err
 		}
-		if err := s.Authorizer.Authorize(ctx, authorize.ActionSpaceRead, authorize.Space(id)); err != nil {
+		if out, err = s.Spaces.Get(ctx, id); err != nil {
 			return err
 		}
 		scope, err := s.Authorizer.Scope(ctx, authorize.ActionSpaceRead)

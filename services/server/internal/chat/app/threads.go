@@ -33,9 +33,6 @@ var (
 // List gives a page of the threads of a channel, newest first.
 func (s *Threads) List(ctx context.Context, q ThreadQuery) (list []domain.Thread, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
-		if _, err := s.Channels.Get(ctx, q.ChannelID); err != nil {
-			return err
-		}
 		if err := s.Authorizer.Authorize(ctx, authorize.ActionThreadRead, authorize.Channel(q.ChannelID)); err != nil {
 			return err
 		}
@@ -65,7 +62,7 @@ func (s *Threads) mainOnly(ctx context.Context, q ThreadQuery) ([]domain.Thread,
 func (s *Threads) Get(ctx context.Context, id ids.ID) (out domain.Thread, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
 		if out, err = s.Threads.Get(ctx, id); err != nil {
-			return err
+			return authorize.Absent(ctx, s.Authorizer, err, authorize.ActionThreadRead, authorize.Thread(id, id))
 		}
 		return s.Authorizer.Authorize(ctx, authorize.ActionThreadRead, authorize.Thread(id, out.ChannelID))
 	})

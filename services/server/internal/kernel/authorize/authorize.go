@@ -5,6 +5,7 @@ package authorize
 import (
 	"context"
 
+	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
@@ -110,6 +111,20 @@ func Prepare(ctx context.Context, a Authorizer) error {
 		return p.Prepare(ctx)
 	}
 	return nil
+}
+
+// Absent answers the failure to load something. For a thing that is not there it takes the steps
+// of one that is hidden, so that neither the answer nor its cost tells the two apart; any other
+// failure stays what it is. r stands for the missing thing and names a place that cannot exist,
+// for example the channel with the identifier that was asked for.
+func Absent(ctx context.Context, a Authorizer, err error, action Action, r Resource) error {
+	if !errs.Is(err, errs.CodeNotFound) {
+		return err
+	}
+	if denied := a.Authorize(ctx, action, r); denied != nil {
+		return denied
+	}
+	return err
 }
 
 // Scope is a set of visible targets.

@@ -36,7 +36,7 @@ type Page struct {
 func (s *Messages) Read(ctx context.Context, id ids.ID) (m domain.Message, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
 		if m, err = s.Messages.Get(ctx, id); err != nil {
-			return err
+			return s.absent(ctx, err, id)
 		}
 		if _, err := s.readPlace(ctx, &m); err != nil {
 			return err
@@ -52,12 +52,22 @@ func (s *Messages) Read(ctx context.Context, id ids.ID) (m domain.Message, err e
 	return m, err
 }
 
+// absent looks for the place of a message that is not there, as it would for a hidden one.
+func (s *Messages) absent(ctx context.Context, err error, id ids.ID) error {
+	if errs.Is(err, errs.CodeNotFound) {
+		if _, lost := s.Places.Place(ctx, id); lost != nil {
+			err = lost
+		}
+	}
+	return authorize.Absent(ctx, s.Authorizer, err, authorize.ActionMessageRead, authorize.Message(id, id, ids.ID{}))
+}
+
 // List reads a page of a thread.
 func (s *Messages) List(ctx context.Context, q PageQuery) (page Page, err error) {
 	err = s.Units.View(ctx, func(ctx context.Context) error {
 		place, err := s.Places.Place(ctx, q.ThreadID)
 		if err != nil {
-			return err
+			return authorize.Absent(ctx, s.Authorizer, err, authorize.ActionMessageRead, authorize.Thread(q.ThreadID, q.ThreadID))
 		}
 		if err := s.Authorizer.Authorize(ctx, authorize.ActionMessageRead, authorize.Thread(q.ThreadID, place.Channel.ID)); err != nil {
 			return err

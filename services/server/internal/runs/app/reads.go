@@ -26,12 +26,20 @@ func (s *Service) document(ctx context.Context, r domain.Run, steps int) (Docume
 // Get reads a run with its newest steps.
 func (s *Service) Get(ctx context.Context, id ids.ID) (Document, error) {
 	r, err := s.d.Runs.ByID(ctx, id)
-	if err != nil {
+	missing := errs.Is(err, errs.CodeNotFound)
+	if err != nil && !missing {
 		return Document{}, fmt.Errorf("read the run: %w", err)
 	}
-	thread, err := s.d.Threads.Info(ctx, r.ThreadID)
-	if err != nil {
-		return Document{}, fmt.Errorf("read the thread of the run: %w", err)
+	if missing { // A hidden run has a thread that is looked for.
+		r = domain.Run{ID: id, ThreadID: id}
+	}
+	thread, lost := s.d.Threads.Info(ctx, r.ThreadID)
+	if missing {
+		absent := authorize.Resource{Kind: authorize.ResourceRun, ID: id, ChannelID: id}
+		return Document{}, authorize.Absent(ctx, s.d.Authorizer, fmt.Errorf("read the run: %w", err), authorize.ActionRunRead, absent)
+	}
+	if lost != nil {
+		return Document{}, fmt.Errorf("read the thread of the run: %w", lost)
 	}
 	if err := s.d.Authorizer.Authorize(ctx, authorize.ActionRunRead, resource(r, thread.ChannelID)); err != nil {
 		return Document{}, err
@@ -56,7 +64,8 @@ func (s *Service) Running(ctx context.Context, run ids.ID) (bool, error) {
 func (s *Service) List(ctx context.Context, thread, before ids.ID, limit int) (list []domain.Run, next ids.ID, err error) {
 	t, err := s.d.Threads.Info(ctx, thread)
 	if err != nil {
-		return nil, next, fmt.Errorf("read the thread: %w", err)
+		absent := authorize.Resource{Kind: authorize.ResourceRun, ChannelID: thread}
+		return nil, next, authorize.Absent(ctx, s.d.Authorizer, fmt.Errorf("read the thread: %w", err), authorize.ActionRunRead, absent)
 	}
 	r := authorize.Resource{Kind: authorize.ResourceRun, ChannelID: t.ChannelID}
 	if err := s.d.Authorizer.Authorize(ctx, authorize.ActionRunRead, r); err != nil {

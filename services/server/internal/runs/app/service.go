@@ -67,7 +67,12 @@ func resource(r domain.Run, channel ids.ID) authorize.Resource {
 func (s *Service) own(ctx context.Context, action authorize.Action, id ids.ID) (domain.Run, error) {
 	r, err := s.d.Runs.ByID(ctx, id)
 	if err != nil {
-		return r, fmt.Errorf("read the run: %w", err)
+		err = fmt.Errorf("read the run: %w", err)
+		if actor.From(ctx).Kind == actor.KindAgent {
+			return r, err // An agent is told the same of the run of another, without a further step.
+		}
+		absent := authorize.Resource{Kind: authorize.ResourceRun, ID: id, ChannelID: id}
+		return r, authorize.Absent(ctx, s.d.Authorizer, err, action, absent)
 	}
 	return r, s.owns(ctx, action, r)
 }

@@ -335,6 +335,9 @@ type authorizer struct{ *world }
 
 func (a authorizer) Authorize(ctx context.Context, action authorize.Action, r authorize.Resource) error {
 	who := actor.From(ctx)
+	if r.ChannelID == r.ID { // What is not there is asked for in a place that is not there.
+		return errs.NotFound()
+	}
 	if r.Kind != authorize.ResourceRun || r.ChannelID != a.channel {
 		return fmt.Errorf("%s was asked for %+v", action, r)
 	}
