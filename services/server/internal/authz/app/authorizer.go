@@ -90,13 +90,13 @@ func (s *Service) decidePrincipal(ctx context.Context, spec *authorize.Spec, a a
 		return deny(errs.CodeUnauthenticated, reasonPrincipalInactive, domain.Held{}), nil
 	}
 	q := request{spec: spec, kind: a.Kind, caller: a.ID, scopes: a.Scopes, r: r, p: p}
-	if r.Kind == authorize.ResourceAgent && p.kind == "" && !r.ID.IsZero() && !q.own() && !e.Owner {
+	if q.meets(e) {
 		if q.shared, err = s.sharesPlace(ctx, e, r.ID); err != nil {
 			return verdict{}, err
 		}
 	}
 	v := judge(&q, e)
-	if p.remembered && (v.code == errs.CodeNotFound || v.code != "" && !p.found) {
+	if p.remembered && (v.code == errs.CodeNotFound || v.code != "" && !p.found && e.Owner) {
 		// A place made a moment ago may not have come through the log yet. The source is asked
 		// for hidden places as well, so that those take the same statements as missing ones. An
 		// owner sees a grant wherever it lies, so for her a missing place is no hidden thing.
@@ -197,6 +197,11 @@ func (s *Service) withinOrder(ctx context.Context, q *request, a actor.Actor) (b
 	}
 	if q.spec.ID == authorize.ActionAgentInvoke {
 		pq.kind = actor.KindPerson
+	}
+	if pq.shared = false; pq.meets(person) {
+		if pq.shared, err = s.sharesPlace(ctx, person, pq.r.ID); err != nil {
+			return false, err
+		}
 	}
 	return judge(&pq, person).code == "", nil
 }

@@ -96,7 +96,7 @@ func (s *Service) Admit(principal ids.ID, action authorize.Action, r authorize.R
 	}
 	q := request{spec: spec, kind: actor.Kind(e.Kind), caller: principal, r: r}
 	s.placeInMemory(&q, st)
-	if r.Kind == authorize.ResourceAgent && q.p.kind == "" && !q.own() {
+	if q.meets(e) {
 		q.shared = s.sharesInMemory(e, r.ID, st)
 	}
 	if judge(&q, e).code != "" {
@@ -143,14 +143,14 @@ func (s *Service) placeInMemory(q *request, st *domain.Structure) {
 	}
 }
 
-// sharesInMemory tells whether an agent may be known to the holder of the entry. When the
-// agent's own rights are not in memory, members count as knowing it, as the directory shows
-// it to them anyway; guests do not.
+// sharesInMemory tells whether another principal may be known to the holder of the entry. When
+// the other's own rights are not in memory, members count as knowing an agent, as the directory
+// shows it to them anyway; guests, agents and apps do not.
 func (s *Service) sharesInMemory(e *domain.Entry, agent ids.ID, st *domain.Structure) bool {
 	if other := s.cache.get(agent, 0, s.generation(), s.clock.Now()); other != nil {
 		return shares(e, other, st)
 	}
-	return !e.Guest
+	return member(e)
 }
 
 // Located implements authorize.Delivery.

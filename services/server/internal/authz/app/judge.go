@@ -78,7 +78,7 @@ type request struct {
 	scopes []string
 	r      authorize.Resource
 	p      place
-	// shared is set for an agent without a place when caller and agent read a channel both.
+	// shared is set for an agent without a place, or another principal, when both read a channel.
 	shared bool
 }
 
@@ -121,8 +121,11 @@ func judge(q *request, e *domain.Entry) verdict {
 // visible is the question whether the resource exists for the caller at all.
 func visible(q *request, e *domain.Entry, held domain.Held, own bool) bool {
 	switch q.r.Kind {
-	case authorize.ResourceNone, authorize.ResourceInstance, authorize.ResourcePrincipal:
-		return true // Which members a guest may look at is decided by who lists them.
+	case authorize.ResourceNone, authorize.ResourceInstance:
+		return true
+	case authorize.ResourcePrincipal:
+		// Without an ID, and for the one that is to be made, it is nobody yet.
+		return own || member(e) || q.shared || q.r.ID.IsZero() || q.spec.ID == authorize.ActionUserCreate
 	case authorize.ResourceSelf:
 		return own
 	case authorize.ResourceSpace, authorize.ResourceChannel, authorize.ResourceThread, authorize.ResourceMessage:
@@ -141,6 +144,23 @@ func visible(q *request, e *domain.Entry, held domain.Held, own bool) bool {
 		return own || q.p.kind == domain.TargetInstance || held.Visible()
 	default:
 		return false
+	}
+}
+
+// member reports whether the entry is that of a person who sees all others. Guests, agents and
+// apps see those with whom they share a place.
+func member(e *domain.Entry) bool { return e.Kind == domain.Person && !e.Guest }
+
+// meets reports whether the question is about a principal whom the holder of the entry knows only
+// from a common place.
+func (q *request) meets(e *domain.Entry) bool {
+	switch {
+	case q.r.ID.IsZero(), q.own():
+		return false
+	case q.r.Kind == authorize.ResourceAgent:
+		return q.p.kind == "" && !e.Owner
+	default:
+		return q.r.Kind == authorize.ResourcePrincipal && !member(e)
 	}
 }
 

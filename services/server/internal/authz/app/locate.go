@@ -14,7 +14,11 @@ import (
 
 // confirm asks the source about a place that memory does not show.
 func (s *Service) confirm(ctx context.Context, p place) (place, error) {
-	if p.kind == domain.TargetSpace {
+	switch p.kind {
+	case domain.TargetInstance: // The instance is there; asking keeps it like the other places.
+		_, err := s.freshSpace(ctx, ids.ID{})
+		return place{kind: domain.TargetInstance, found: true}, err
+	case domain.TargetSpace:
 		return s.freshSpace(ctx, p.space.ID)
 	}
 	c, ok, err := s.places.Channel(ctx, p.channel.ID)
@@ -56,7 +60,7 @@ func (s *Service) locate(ctx context.Context, r authorize.Resource) (place, erro
 		}
 	case authorize.ResourceGrant, authorize.ResourceTarget:
 		if channel.IsZero() && space.IsZero() {
-			return place{kind: domain.TargetInstance, found: true}, nil
+			return place{kind: domain.TargetInstance, found: true, remembered: !inWriteUnit(ctx)}, nil
 		}
 	case authorize.ResourceAgent:
 		if channel.IsZero() {

@@ -129,6 +129,15 @@ var (
 	ErrNoRow = errors.New("no such row")
 )
 
+// Targets is a set of targets of grants.
+type Targets struct {
+	// All are all there are; the other fields then say nothing.
+	All bool
+	// Instance is set when the instance belongs to the set; Places are its spaces and channels.
+	Instance bool
+	Places   []ids.ID
+}
+
 // Store keeps groups, memberships and grants.
 type Store interface {
 	TriggerStore
@@ -153,7 +162,8 @@ type Store interface {
 	GrantOf(ctx context.Context, subjectKind string, subject ids.ID, t domain.Target) (GrantRow, error)
 	// GrantsOn lists grants on the targets, and GrantsOf those of a subject, by ID behind after.
 	GrantsOn(ctx context.Context, targets []domain.Target, after ids.ID, limit int) ([]GrantRow, error)
-	GrantsOf(ctx context.Context, subject ids.ID, after ids.ID, limit int) ([]GrantRow, error)
+	// The grants of a subject are those on the given targets alone.
+	GrantsOf(ctx context.Context, subject ids.ID, on Targets, after ids.ID, limit int) ([]GrantRow, error)
 	CountGrantsOn(ctx context.Context, t domain.Target) (int, error)
 	// InsertGrant adds one; ErrGrantExists when the pair of subject and target is taken.
 	InsertGrant(ctx context.Context, g GrantRow) error

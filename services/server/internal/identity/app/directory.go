@@ -63,20 +63,35 @@ func (s *Service) ListUsers(ctx context.Context, in ListUsersInput) ([]Shown, st
 	if in.Status == "" {
 		in.Status = identity.StatusActive
 	}
-	list, err := s.Store.ListAccounts(ctx, AccountFilter{
+	shown, err := s.visible(ctx, AccountFilter{
 		Kinds: []actor.Kind{actor.KindPerson}, Status: in.Status, Owner: in.Owner, Guest: in.Guest,
 		Query: strings.ToLower(in.Query), After: in.After, Limit: in.Limit + 1,
 	})
-	if err != nil {
-		return nil, "", err
+	if err != nil || len(shown) <= in.Limit {
+		return shown, "", err
 	}
-	next := ""
-	if len(list) > in.Limit {
-		list = list[:in.Limit]
-		next = list[in.Limit-1].Handle
+	return shown[:in.Limit], shown[in.Limit-1].Handle, nil
+}
+
+// visible lists accounts by handle up to the limit of the filter, those that the caller may see
+// alone: a page is full and no handle of somebody hidden says where the next one begins.
+func (s *Service) visible(ctx context.Context, f AccountFilter) ([]Shown, error) {
+	var out []Shown
+	for {
+		list, err := s.Store.ListAccounts(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		shown, err := s.show(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, shown...)
+		if len(out) >= f.Limit || len(list) < f.Limit {
+			return out[:min(len(out), f.Limit)], nil
+		}
+		f.After = list[len(list)-1].Handle
 	}
-	shown, err := s.show(ctx, list)
-	return shown, next, err
 }
 
 // SearchDirectory finds active members by handle and name, best match first.
@@ -107,7 +122,7 @@ func (s *Service) User(ctx context.Context, id ids.ID) (Shown, error) {
 func (s *Service) Member(ctx context.Context, id ids.ID) (Shown, error) {
 	a, err := s.account(ctx, id)
 	if err != nil {
-		return Shown{}, err
+		return Shown{}, authorize.Absent(ctx, s.Authorizer, err, authorize.ActionUserRead, onPrincipal(id))
 	}
 	if err := s.Authorizer.Authorize(ctx, authorize.ActionUserRead, onPrincipal(id)); err != nil {
 		return Shown{}, hidden(err)
@@ -126,7 +141,7 @@ func (s *Service) MemberByHandle(ctx context.Context, handle string) (Shown, err
 	}
 	holder, ok := found[handle]
 	if !ok {
-		return Shown{}, errs.NotFound()
+		return Shown{}, authorize.Absent(ctx, s.Authorizer, errs.NotFound(), authorize.ActionUserRead, onPrincipal(ids.ID{}))
 	}
 	return s.Member(ctx, holder.ID)
 }
@@ -225,13 +240,9 @@ func (s *Service) Visible(ctx context.Context, limit int) ([]identity.Principal,
 // VisibleShown lists the active principals that the caller may see, by handle and at most
 // limit; complete is false when there are more.
 func (s *Service) VisibleShown(ctx context.Context, limit int) (list []Shown, complete bool, err error) {
-	accounts, err := s.Store.ListAccounts(ctx, AccountFilter{Kinds: allKinds, Status: identity.StatusActive, Limit: limit + 1})
-	if err != nil {
-		return nil, false, err
+	list, err = s.visible(ctx, AccountFilter{Kinds: allKinds, Status: identity.StatusActive, Limit: limit + 1})
+	if complete = len(list) <= limit; !complete {
+		list = list[:limit]
 	}
-	if complete = len(accounts) <= limit; !complete {
-		accounts = accounts[:limit]
-	}
-	list, err = s.show(ctx, accounts)
 	return list, complete, err
 }

@@ -213,7 +213,7 @@ func (s *Service) ListTokens(ctx context.Context, principal, before ids.ID, limi
 	}
 	holder, err := s.account(ctx, principal)
 	if err != nil {
-		return nil, err
+		return nil, hidden(authorize.Absent(ctx, s.Authorizer, err, authorize.ActionTokenList, onPrincipal(principal)))
 	}
 	if err := s.Authorizer.Authorize(ctx, authorize.ActionTokenList, onPrincipal(principal)); err != nil {
 		return nil, hidden(err)

@@ -149,8 +149,10 @@ func (s *Store) GrantsOn(ctx context.Context, targets []domain.Target, after ids
 }
 
 // GrantsOf implements app.Store.
-func (s *Store) GrantsOf(ctx context.Context, subject, after ids.ID, limit int) ([]app.GrantRow, error) {
-	rows, err := s.queries(ctx).GrantListOf(ctx, subject, after, int32(limit))
+func (s *Store) GrantsOf(ctx context.Context, subject ids.ID, on app.Targets, after ids.ID, limit int) ([]app.GrantRow, error) {
+	rows, err := s.queries(ctx).GrantListOf(ctx, sqlcgen.GrantListOfParams{
+		Subject: subject, Everywhere: on.All, Places: append([]ids.ID{}, on.Places...), WithInstance: on.Instance, After: after, PageLimit: int32(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}

@@ -27,12 +27,15 @@ WHERE (target_kind IN ('space', 'channel') AND target_id = ANY (sqlc.arg(targets
 ORDER BY id
 LIMIT sqlc.arg(page_limit)::int;
 
--- GrantListOf gives the grants of a subject, by ID. Served by grants_principal and grants_group.
+-- GrantListOf gives the grants of a subject on everything or on the places, by ID. Served by
+-- grants_principal and grants_group.
 -- name: GrantListOf :many
 SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, capabilities, expires_at, note,
        created_by, created_at
 FROM grants
 WHERE (principal_id = sqlc.arg(subject)::uuid OR group_id = sqlc.arg(subject)::uuid)
+  AND (sqlc.arg(everywhere)::boolean OR target_id = ANY (sqlc.arg(places)::uuid[])
+       OR sqlc.arg(with_instance)::boolean AND target_kind = 'instance')
   AND id > sqlc.arg(after)::uuid
 ORDER BY id
 LIMIT sqlc.arg(page_limit)::int;

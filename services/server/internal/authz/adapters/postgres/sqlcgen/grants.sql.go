@@ -316,10 +316,21 @@ SELECT id, subject_kind, principal_id, group_id, target_kind, target_id, level, 
        created_by, created_at
 FROM grants
 WHERE (principal_id = $1::uuid OR group_id = $1::uuid)
-  AND id > $2::uuid
+  AND ($2::boolean OR target_id = ANY ($3::uuid[])
+       OR $4::boolean AND target_kind = 'instance')
+  AND id > $5::uuid
 ORDER BY id
-LIMIT $3::int
+LIMIT $6::int
 `
+
+type GrantListOfParams struct {
+	Subject      ids.ID
+	Everywhere   bool
+	Places       []ids.ID
+	WithInstance bool
+	After        ids.ID
+	PageLimit    int32
+}
 
 type GrantListOfRow struct {
 	ID           ids.ID
@@ -336,9 +347,17 @@ type GrantListOfRow struct {
 	CreatedAt    time.Time
 }
 
-// GrantListOf gives the grants of a subject, by ID. Served by grants_principal and grants_group.
-func (q *Queries) GrantListOf(ctx context.Context, subject ids.ID, after ids.ID, pageLimit int32) ([]GrantListOfRow, error) {
-	rows, err := q.db.Query(ctx, grantListOf, subject, after, pageLimit)
+// GrantListOf gives the grants of a subject on everything or on the places, by ID. Served by
+// grants_principal and grants_group.
+func (q *Queries) GrantListOf(ctx context.Context, arg GrantListOfParams) ([]GrantListOfRow, error) {
+	rows, err := q.db.Query(ctx, grantListOf,
+		arg.Subject,
+		arg.Everywhere,
+		arg.Places,
+		arg.WithInstance,
+		arg.After,
+		arg.PageLimit,
+	)
 	if err != nil {
 		return nil, err
 	}
