@@ -28,18 +28,23 @@ func one[T any](rt *rapid.T, list []T, what string) T { return rapid.SampledFrom
 // drawGrant is a right that somebody might give.
 func (s *stage) drawGrant(rt *rapid.T) *permissions.Grant {
 	g := &permissions.Grant{Level: one(rt, []string{"read", "write", "trigger", "manage"}, "level")}
-	var targets []permissions.Target
-	for _, t := range s.world.Targets() {
-		if c := s.world.Channel(t.ID); c == nil || !c.Direct {
-			targets = append(targets, t)
-		}
+	// Few principals and much above the channels, so that grants meet each other.
+	switch kind := rapid.IntRange(0, 5).Draw(rt, "target kind"); {
+	case kind == 0:
+		g.Target = permissions.Instance
+	case kind < 3:
+		g.Target = permissions.SpaceTarget(one(rt, s.world.Spaces, "space").ID)
+	default:
+		g.Target = permissions.ChannelTarget(one(rt, s.ordinary(), "channel").ID)
 	}
-	g.Target = one(rt, targets, "target")
 	g.Capabilities = rapid.SliceOfNDistinct(rapid.SampledFrom(permissions.Capabilities), 0, 3, rapid.ID[string]).Draw(rt, "capabilities")
 	slices.Sort(g.Capabilities)
-	if rapid.IntRange(0, 2).Draw(rt, "subject kind") == 0 {
+	switch kind := rapid.IntRange(0, 5).Draw(rt, "subject kind"); {
+	case kind == 0:
 		g.Group = one(rt, s.world.Groups, "group").ID
-	} else {
+	case kind < 4:
+		g.Principal = one(rt, s.ofKind("person")[1:3], "person")
+	default:
 		g.Principal = one(rt, s.world.Principals, "subject").ID
 	}
 	if minutes := rapid.IntRange(-3, 6).Draw(rt, "ends"); minutes > 0 {

@@ -109,8 +109,11 @@ func (w *World) seen(spec *authorize.Spec, q Question, p *Principal) Answer {
 	mine := own(q, p.ID)
 	var ok bool
 	switch q.Resource.Kind {
-	case authorize.ResourceNone, authorize.ResourceInstance, authorize.ResourcePrincipal:
+	case authorize.ResourceNone, authorize.ResourceInstance:
 		ok = true
+	case authorize.ResourcePrincipal: // Members see all, the others who shares a place (ID-47).
+		full := p.Kind == "person" && !p.Guest
+		ok = mine || full || spec.ID == "user.create" || w.SharePlace(p.ID, q.Resource.ID)
 	case authorize.ResourceSelf:
 		ok = mine
 	case authorize.ResourceSpace, authorize.ResourceChannel, authorize.ResourceThread, authorize.ResourceMessage:
