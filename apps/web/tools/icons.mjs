@@ -50,6 +50,23 @@ const names = [
   "lock-simple",
   "devices",
   "keyboard",
+  "user",
+  "users-three",
+  "fingerprint",
+  "identification-badge",
+  "shield-check",
+  "scroll",
+  "flag",
+  "palette",
+  "sliders-horizontal",
+  "tree-structure",
+  "plugs-connected",
+  "arrow-square-out",
+  "door-open",
+  "device-mobile",
+  "terminal-window",
+  "seal-check",
+  "hourglass-medium",
 ];
 
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));

@@ -16,14 +16,15 @@ interface Props {
   readonly owner: boolean;
   readonly onChange: (overlay: Overlay | undefined) => void;
   readonly onGo: (channelId: Id) => void;
+  readonly onSettings: () => void;
 }
 
 /** The dialog that is open. */
-export function Overlays({ overlay, owner, onChange, onGo }: Props) {
+export function Overlays({ overlay, owner, onChange, onGo, onSettings }: Props) {
   const close = () => onChange(undefined);
   switch (overlay.kind) {
     case "account":
-      return <AccountDialog onClose={close} />;
+      return <AccountDialog onClose={close} onSettings={onSettings} />;
     case "people":
       return (
         <PeopleDialog

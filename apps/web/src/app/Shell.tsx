@@ -41,7 +41,7 @@ export function Shell() {
   const me = useStore((state) => faceOf(state, principalId), sameMembers);
   const instance = useStore((state) => state.instance?.name ?? "Bothy");
 
-  useLifecycle(place);
+  useFocus(place);
   useTitle(place.channel);
   const step = useStep(place.channel?.id);
   useKeys({
@@ -134,6 +134,7 @@ export function Shell() {
             overlay={overlay}
             owner={owner}
             onChange={setOverlay}
+            onSettings={() => navigate("/settings")}
             onGo={(channelId) => {
               setOverlay(undefined);
               navigate(addressOf(channelId));
@@ -215,8 +216,8 @@ function Middle({ place, onBack, onSettings, onPeople, onOpenThread, onNewSpace,
   );
 }
 
-/** Tells the engine what is on the screen, and stores the state when the tab goes away. */
-function useLifecycle(place: PlaceAddress): void {
+/** Tells the engine what is on the screen. */
+function useFocus(place: PlaceAddress): void {
   const { engine } = useClient();
   const attentive = useAttention();
   const main = place.channel?.main_thread_id ?? undefined;
@@ -225,19 +226,6 @@ function useLifecycle(place: PlaceAddress): void {
     const visible = [side, main].filter((id) => id !== undefined);
     engine.setFocus(visible, !attentive);
   }, [engine, main, side, attentive]);
-  useEffect(() => {
-    const onHide = () => (document.visibilityState === "hidden" ? engine.flush() : engine.hurry());
-    const onOnline = () => engine.hurry();
-    const onLeave = () => engine.flush();
-    document.addEventListener("visibilitychange", onHide);
-    addEventListener("online", onOnline);
-    addEventListener("pagehide", onLeave);
-    return () => {
-      document.removeEventListener("visibilitychange", onHide);
-      removeEventListener("online", onOnline);
-      removeEventListener("pagehide", onLeave);
-    };
-  }, [engine]);
 }
 
 function useTitle(channel: Channel | undefined): void {

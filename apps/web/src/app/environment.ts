@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts the client together. Everything is constructed here and handed on; nothing below looks anything up.
-import { apiClient, body } from "../api/client";
 import { engineApi } from "../api/engineApi";
-import { Http } from "../api/http";
-import { ApiError } from "../api/problem";
 import type { Discovery } from "../api/types";
 import { type Login, loginWith } from "../auth/login";
-import { browserPasskeys } from "../auth/passkeys";
-import { type RefreshOutcome, SessionManager, type SignedOutReason } from "../auth/session";
-import { openVault, type StoredSession } from "../auth/vault";
+import type { SignedOutReason } from "../auth/session";
+import type { StoredSession } from "../auth/vault";
 import type { Client } from "../client/Client";
 import { browserClock, newId, openWebSocket } from "../engine/browser";
 import { Engine } from "../engine/engine";
@@ -18,35 +14,15 @@ import { browserTabs } from "../engine/tabs";
 import { Store } from "../store/store";
 import type { Announcer } from "../ui/announcer";
 import { announcementOf } from "./announcement";
-import { StepUpQueue } from "./stepUpQueue";
+import { type Connection, createConnection } from "./connection";
 
 const gatewayPath = "/api/v1/gateway";
-const discoveryKey = "discovery";
 const logoutPatience = 3_000;
 
 /** What the pages before and after sign-in need. */
-export interface Environment {
-  readonly sessions: SessionManager;
+export interface Environment extends Pick<Connection, "sessions" | "stepUps" | "proofs" | "discover"> {
   readonly login: Login;
-  readonly stepUps: StepUpQueue;
-  /** The ways in which the person can confirm that it is her. */
-  readonly stepUp: StepUpProofs;
-  /** What the instance says about itself; the last known answer when it cannot be reached. */
-  readonly discover: () => Promise<Discovery>;
   readonly open: (session: StoredSession, discovery: Discovery) => Promise<OpenClient>;
-}
-
-/** Fresh proofs of the person for actions that ask for one. */
-export interface StepUpProofs {
-  /** Which of them she can give here and now. */
-  readonly methods: () => Promise<StepUpMethods>;
-  readonly password: (password: string) => Promise<void>;
-  readonly passkey: () => Promise<void>;
-}
-
-export interface StepUpMethods {
-  readonly password: boolean;
-  readonly passkey: boolean;
 }
 
 /** A running client and the way to end it after the session ended elsewhere. */
@@ -57,62 +33,7 @@ export interface OpenClient {
 
 /** Builds the environment of this tab. */
 export async function createEnvironment(announcer: Announcer): Promise<Environment> {
-  const vault = await openVault();
-  const stepUps = new StepUpQueue();
-  const passkeys = browserPasskeys();
-  const sessions: SessionManager = new SessionManager({
-    vault,
-    now: () => Date.now(),
-    refresh,
-    exclusively: async (work) => navigator.locks.request("bothy-refresh", () => work()),
-  });
-  const http = new Http(
-    {
-      vault,
-      sessions: () => sessions,
-      fetch: (request) => fetch(request),
-      now: () => Date.now(),
-      stepUp: () => stepUps.ask(),
-    },
-    location.origin,
-  );
-  const open = apiClient(http, location.origin, "none");
-  const keyed = apiClient(http, location.origin, "key");
-  const api = apiClient(http, location.origin, "session");
-
-  async function refresh(refreshToken: string): Promise<RefreshOutcome> {
-    try {
-      return {
-        kind: "granted",
-        grant: body(await keyed.POST("/auth/token", { body: { refresh_token: refreshToken } })),
-      };
-    } catch (cause) {
-      if (cause instanceof ApiError && cause.problem.status === 401) return { kind: "ended" };
-      throw cause;
-    }
-  }
-
-  async function discover(): Promise<Discovery> {
-    try {
-      const discovery = body(await open.GET("/discovery"));
-      localStorage.setItem(discoveryKey, JSON.stringify(discovery));
-      http.setPublicOrigin(new URL(discovery.api_base).origin);
-      return discovery;
-    } catch (cause) {
-      const known = localStorage.getItem(discoveryKey);
-      if (known === null) throw cause;
-      const discovery = JSON.parse(known) as Discovery;
-      http.setPublicOrigin(new URL(discovery.api_base).origin);
-      return discovery;
-    }
-  }
-
-  async function completeStepUp(flowId: string, proof: object): Promise<void> {
-    const proved = body(
-      await api.POST("/auth/step-up/{flow_id}/complete", { params: { path: { flow_id: flowId } }, body: proof }),
-    );
-    await sessions.adoptStepUp(proved.access_token, proved.expires_in_ms);
-  }
+  const { vault, sessions, passkeys, http, keyed, api, stepUps, proofs, discover } = await createConnection();
 
   async function openClient(session: StoredSession, discovery: Discovery): Promise<OpenClient> {
     const { principalId, sessionId } = session;
@@ -169,27 +90,8 @@ export async function createEnvironment(announcer: Announcer): Promise<Environme
     };
   }
 
-  return {
-    sessions,
-    login: loginWith(keyed, vault, passkeys, __BUILD__),
-    stepUps,
-    stepUp: {
-      methods: async () => {
-        const { login } = body(await api.GET("/me"));
-        return { password: login?.password === true, passkey: passkeys.available && (login?.passkeys ?? 0) > 0 };
-      },
-      password: async (password) => {
-        const flow = body(await api.POST("/auth/step-up", { body: { method: "password" } }));
-        await completeStepUp(flow.flow_id, { password });
-      },
-      passkey: async () => {
-        const flow = body(await api.POST("/auth/step-up", { body: { method: "passkey" } }));
-        await completeStepUp(flow.flow_id, { passkey: await passkeys.use(flow.passkey_options ?? {}) });
-      },
-    },
-    discover,
-    open: openClient,
-  };
+  const login = loginWith(keyed, vault, passkeys, __BUILD__);
+  return { sessions, login, stepUps, proofs, discover, open: openClient };
 }
 
 /** Threads on the screen of this tab, from the page itself: the shell marks its lists. */

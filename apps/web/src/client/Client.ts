@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createContext, useContext } from "react";
-import type { ApiClient } from "../api/client";
-import type { Discovery, Id } from "../api/types";
 import type { Engine } from "../engine/engine";
 import type { BrowserStorage } from "../engine/storage";
 import type { Store } from "../store/store";
-import type { Announcer } from "../ui/announcer";
+import type { Account } from "./Account";
 
 /** Everything a feature may reach for while somebody is signed in. */
-export interface Client {
-  readonly principalId: Id;
-  readonly sessionId: Id;
-  readonly discovery: Discovery;
+export interface Client extends Account {
   readonly store: Store;
   readonly engine: Engine;
-  readonly api: ApiClient;
   readonly storage: BrowserStorage;
-  readonly announcer: Announcer;
   /** Ends the session here and on the server, and wipes what is stored. */
   readonly signOut: () => Promise<void>;
 }

@@ -21,6 +21,35 @@ const reasons: Readonly<Record<string, string>> = {
   passkey_limit: "You have as many passkeys as an account can have. Remove one first.",
   passkey_in_use: "This passkey is known already. Make a new one.",
   no_login_left: "Nobody could sign in to this account any more. Add another way first.",
+  handle_rename_wait: "The handle was changed a short while ago. It can be changed again later.",
+  claim_taken: "Another group already follows this value.",
+  managed_by_claims: "The members of this group come from the sign-in provider.",
+  system_group: "This group belongs to the instance.",
+  guest: "A guest cannot be an owner.",
+  target_is_owner: "Another owner's sign-in cannot be replaced here.",
+  already_viewing: "You already look at somebody's view. End that one first.",
+  already_decided: "This was decided already.",
+  not_pending: "This device no longer waits.",
+  pairing_denied: "The request was refused on the other device.",
+  identity_in_use: "This account is linked to somebody else.",
+  in_use: "People still sign in with this. Unlink them first.",
+  next_exists: "A next key is already waiting.",
+  principal_disabled: "The account is disabled. Enable it first.",
+  owner_exists: "This person is an owner already.",
+  not_owner: "Only owners may do this.",
+  not_disabled: "This account is not disabled.",
+  not_active: "This account is not active.",
+  secret_already_shown: "The secret was shown already. Revoke this one and make a new one.",
+  view_as_read_only: "This is another person's view. Nothing can be changed in it.",
+};
+
+/** Field a conflict belongs to, as a JSON pointer. */
+const fields: Readonly<Record<string, string>> = {
+  handle_taken: "/handle",
+  handle_rename_wait: "/handle",
+  email_taken: "/email",
+  name_taken: "/name",
+  claim_taken: "/claim/value",
 };
 
 const codes: Readonly<Record<string, string>> = {
@@ -55,10 +84,28 @@ const codes: Readonly<Record<string, string>> = {
   too_many_mentions: "This names too many people at once.",
   invalid: "This is not right.",
   refused: "This passkey cannot be used here. Try again, or take another device.",
+  bad_format: "This is not in the right form.",
+  invalid_format: "This is not in the right form.",
+  malformed: "This is not in the right form.",
+  out_of_range: "This is outside of what is allowed.",
+  unknown: "This is not known here.",
+  not_allowed: "This is not allowed here.",
+  too_many: "These are too many.",
+  too_far: "This lies too far ahead.",
+  in_the_past: "This must lie ahead.",
+  one_of: "Choose one of the list.",
+  repeated: "This is named twice.",
+  mismatch: "This does not match.",
+  not_enabled: "This is not switched on.",
 };
 
 /** Sentence for a code and its reason; unknown ones are shown with the code, so that it can be asked for. */
 export function problemText(code: string, reason?: string): string {
-  const known = (reason === undefined ? undefined : reasons[reason]) ?? codes[code];
+  const known = (reason === undefined ? undefined : reasons[reason]) ?? codes[code] ?? reasons[code];
   return known ?? `This did not work (${reason ?? code}).`;
+}
+
+/** The field a reason speaks of; undefined when it is about the whole. */
+export function fieldOfReason(reason: string | undefined): string | undefined {
+  return reason === undefined ? undefined : fields[reason];
 }

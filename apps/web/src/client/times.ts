@@ -62,3 +62,16 @@ export function timeAgo(time: string, now: number): string {
   }
   return ago.format(0, "second");
 }
+
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** A day in short, such as "3 May 2026". */
+export function shortDate(time: string): string {
+  return date.format(new Date(time));
+}
+
+/** A day and a time in short. */
+export function shortMoment(time: string): string {
+  return moment.format(new Date(time));
+}

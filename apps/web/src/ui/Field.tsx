@@ -94,16 +94,24 @@ interface SelectProps {
   readonly onChange: (value: string) => void;
   readonly options: readonly { readonly value: string; readonly label: string }[];
   readonly hint?: string | undefined;
+  readonly error?: string | undefined;
 }
 
 /** One of many, by the picker of the platform. */
-export function Select({ label, value, onChange, options, hint }: SelectProps) {
+export function Select({ label, value, onChange, options, hint, error }: SelectProps) {
   const id = useId();
+  const note = error ?? hint;
   return (
     <div className={styles.field}>
       <label htmlFor={id}>{label}</label>
-      <div className={styles.box}>
-        <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+      <div className={styles.box} data-invalid={error !== undefined}>
+        <select
+          id={id}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          aria-invalid={error !== undefined}
+          aria-describedby={note === undefined ? undefined : `${id}-note`}
+        >
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.label}
@@ -112,7 +120,12 @@ export function Select({ label, value, onChange, options, hint }: SelectProps) {
         </select>
         <Icon name="caret-down" size={16} className={styles.caret} />
       </div>
-      {hint === undefined ? null : <p className={styles.hint}>{hint}</p>}
+      {note === undefined ? null : (
+        <p id={`${id}-note`} className={error === undefined ? styles.hint : styles.error}>
+          {error === undefined ? null : <Icon name="warning-circle" size={16} />}
+          {note}
+        </p>
+      )}
     </div>
   );
 }

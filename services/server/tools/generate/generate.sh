@@ -23,7 +23,8 @@ fi
 
 cd "$server"
 mkdir -p "$root/apps/web/src/api/gen"
-go run ./tools/actiongen -in "$root/docs/spec/actions.yaml" -out internal/kernel/authorize/actions.gen.go
+go run ./tools/actiongen -in "$root/docs/spec/actions.yaml" -out internal/kernel/authorize/actions.gen.go \
+  -ts "$root/apps/web/src/api/gen/actions.ts"
 go run ./tools/routegen -api "$root/docs/api" -actions "$root/docs/spec/actions.yaml" -out api/routes/routes.gen.go
 go run ./tools/contractgen -api "$root/docs/api" -contract api/contract/contract.gen.json \
   -gateway "$tmp/gateway.json" -bundle "$tmp/bundle.json" -sdk "$tmp/sdk.json" \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { type FormEvent, useEffect, useState } from "react";
-import type { StepUpMethods, StepUpProofs } from "../../app/environment";
+import type { StepUpMethods, StepUpProofs } from "../../auth/stepUp";
 import { useSubmit, wordsFor } from "../../client/useSubmit";
 import { Button } from "../../ui/Button";
 import { Dialog, DialogActions } from "../../ui/Dialog";
