@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 const api = process.env.BOTHY_API ?? "http://localhost:8080";
 
@@ -10,8 +10,21 @@ const page = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** Entry documents: the chat at `/` and the console at `/console/`. Both share chunks. */
 const inputs = { main: page("./index.html"), console: page("./console/index.html") };
 
+/**
+ * Says the order of the cascade layers at the top of every style sheet. Which chunk a browser reads first follows from
+ * how the bundler cuts, and the first one to name a layer would decide.
+ */
+const layerOrder: Plugin = {
+  name: "layer-order",
+  enforce: "pre",
+  transform(code, id) {
+    if (!/\/src\/.*\.css$/.test(id)) return null;
+    return { code: `@layer tokens, base, components, features;\n${code}`, map: null };
+  },
+};
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [layerOrder, react()],
   define: { __BUILD__: JSON.stringify(process.env.BOTHY_BUILD ?? "dev") },
   build: {
     target: "es2023",

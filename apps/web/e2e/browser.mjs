@@ -64,6 +64,21 @@ export async function signIn(page, address, handle, password) {
 }
 
 /**
+ * Gives the fresh proof that an act asks for, if it asks: a proof counts for some minutes.
+ * @param {import("playwright-core").Page} page
+ * @param {string} password
+ * @param {import("playwright-core").Locator} done what is on the screen once the act is through
+ */
+export async function proveIfAsked(page, password, done) {
+  const dialog = page.getByRole("dialog", { name: "Is it really you?" });
+  await dialog.or(done).first().waitFor();
+  if (!(await dialog.isVisible())) return;
+  await dialog.getByLabel("Password", { exact: true }).fill(password);
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  await done.waitFor();
+}
+
+/**
  * Writes a message into the place on the screen.
  * @param {import("playwright-core").Page} page
  * @param {string} text

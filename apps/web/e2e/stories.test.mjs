@@ -7,5 +7,7 @@ import { server } from "./server.mjs";
 import "./thread.mjs";
 import "./owner.mjs";
 import "./passkey.mjs";
+import "./settings.mjs";
+import "./console.mjs";
 
 after(async () => (await server()).stop());

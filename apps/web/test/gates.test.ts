@@ -24,8 +24,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   engine: ["api", "auth", "store"],
   client: ["api", "auth", "engine", "store", "ui"],
   features: ["api", "auth", "client", "engine", "store", "text", "ui"],
-  console: ["ui"],
-  app: ["api", "auth", "client", "engine", "features", "store", "text", "ui"],
+  console: ["api", "client", "text", "ui"],
+  app: ["api", "auth", "client", "console", "engine", "features", "store", "text", "ui"],
 };
 
 function areaOf(path: string): string {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds the first load of the chat route to its budget: compresses what the manifest says the page loads before the
-// first message can be read, and fails when a part is above its limit. Sizes are KB of 1,024 bytes after Brotli 11.
+// Holds what a visit loads to its budget: compresses what the manifest says the chat loads before the first message can
+// be read, what opens over it, the settings, and the console with its pages, and fails when a part is above its limit.
+// Sizes are KB of 1,024 bytes after Brotli 11.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,8 +24,13 @@ function closure(key, seen = new Set()) {
   return seen;
 }
 
-const first = [...closure("index.html")].map((key) => manifest[key]);
-const lazy = Object.values(manifest).filter((chunk) => chunk.isDynamicEntry);
+const chat = closure("index.html");
+const first = [...chat].map((key) => manifest[key]);
+/** Scripts that come on top of what is loaded already. */
+const beyond = (key, loaded) =>
+  [...closure(key)].filter((each) => !loaded.has(each)).map((each) => manifest[each].file);
+const consoleStart = closure("console/index.html");
+const pages = [...consoleStart].flatMap((key) => manifest[key].dynamicImports ?? []);
 const sum = (files) => files.reduce((total, file) => total + brotli(file), 0);
 const unique = (lists) => [...new Set(lists.flat())];
 // Of the fonts only the Latin text face is needed before the first message; others load by what the text holds.
@@ -39,13 +45,16 @@ const parts = {
     fonts.reduce((total, file) => total + readFileSync(join(dist, file)).length / 1024, 0),
     budget.firstFont,
   ],
-  "overlays, JavaScript": [sum(lazy.map((chunk) => chunk.file)), budget.overlays],
+  "overlays, JavaScript": [sum(beyond("src/app/Overlays.tsx", chat)), budget.overlays],
+  "settings, JavaScript": [sum(beyond("src/features/settings/Settings.tsx", chat)), budget.settings],
+  "console, JavaScript": [sum([...consoleStart].map((key) => manifest[key].file)), budget.console],
+  "all pages of the console": [sum(unique(pages.map((key) => beyond(key, consoleStart)))), budget.consolePages],
 };
 
 let failed = false;
 for (const [name, [size, limit]] of Object.entries(parts)) {
   const over = size > limit || size === 0;
   failed ||= over;
-  console.log(`${over ? "OVER" : "ok  "} ${name.padEnd(24)} ${size.toFixed(1).padStart(7)} KB of ${limit}`);
+  console.log(`${over ? "OVER" : "ok  "} ${name.padEnd(26)} ${size.toFixed(1).padStart(7)} KB of ${limit}`);
 }
 process.exit(failed ? 1 : 0);

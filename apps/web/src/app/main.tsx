@@ -12,12 +12,7 @@ import { applyTheme } from "../ui/theme";
 import { App } from "./App";
 import { createEnvironment } from "./environment";
 import { PlainError } from "./PlainError";
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (found === null) throw new Error(`the page lacks #${id}`);
-  return found;
-}
+import { element } from "./page";
 
 /** What the browser must offer; the names of what is missing. */
 function missing(): string[] {

@@ -17,15 +17,26 @@ interface Props {
   readonly typed?: string;
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
+  /** What happens after success instead of closing. */
+  readonly onDone?: () => void;
 }
 
 /** Names an act and its consequences, and does it. Closes itself after success. */
-export function ConfirmDialog({ title, children, action, tone = "danger", typed, onConfirm, onClose }: Props) {
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  tone = "danger",
+  typed,
+  onConfirm,
+  onClose,
+  onDone = onClose,
+}: Props) {
   const submit = useSubmit();
   const [text, setText] = useState("");
   const ready = typed === undefined || text.trim() === typed;
   const act = async () => {
-    if (ready && (await submit.run(onConfirm))) onClose();
+    if (ready && (await submit.run(onConfirm))) onDone();
   };
   return (
     <Dialog title={title} onClose={onClose}>

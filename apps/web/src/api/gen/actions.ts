@@ -30,6 +30,8 @@ export const actions: readonly CatalogueAction[] = [
   { id: "auth.token.refresh", summary: "Exchange a refresh token", scope: "session", person: false },
   { id: "auth.logout", summary: "End the own session", scope: "session", person: true },
   { id: "auth.step_up", summary: "Give a fresh proof of the person", scope: "session", person: true },
+  { id: "owner.add", summary: "Make a person an owner", scope: "session", person: true },
+  { id: "owner.remove", summary: "Take ownership from a person", scope: "session", person: true },
   { id: "self.read", summary: "Read the own account", scope: "identity.read", person: true },
   { id: "self.profile.update", summary: "Change the own profile", scope: "identity.write", person: true },
   { id: "user.read", summary: "Read people and other members", scope: "identity.read", person: true },
