@@ -3,8 +3,8 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { NetworkError } from "../../api/problem";
-import type { StepUpMethods, StepUpProofs } from "../../auth/stepUp";
 import { PasskeyError } from "../../auth/passkeys";
+import type { StepUpMethods, StepUpProofs } from "../../auth/stepUp";
 import { StepUpDialog } from "./StepUpDialog";
 
 beforeAll(() => {
