@@ -96,6 +96,15 @@ export async function write(page, text) {
  * @param {import("playwright-core").Page} page
  */
 export async function axeFaults(page) {
+  // What is still fading in has not its colours yet. Live work breathes for ever and is not waited for.
+  await page.evaluate(() =>
+    Promise.allSettled(
+      document
+        .getAnimations()
+        .filter((animation) => animation.effect?.getComputedTiming().iterations !== Number.POSITIVE_INFINITY)
+        .map((animation) => animation.finished),
+    ),
+  );
   const { violations } = await new AxeBuilder({ page })
     .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
     .analyze();

@@ -43,9 +43,10 @@ export function useSubmit(): Submit {
       await work();
       return true;
     } catch (cause) {
-      const found = cause instanceof ApiError ? faultsOf(cause) : [];
-      setFaults(found);
-      setError(wordsFor(cause));
+      const field = cause instanceof ApiError ? faultOfReason(cause) : undefined;
+      setFaults(field !== undefined ? [field] : cause instanceof ApiError ? cause.problem.errors : []);
+      // A conflict that belongs to a field is said there, once.
+      setError(field === undefined ? wordsFor(cause) : undefined);
       return false;
     } finally {
       setBusy(false);
@@ -64,11 +65,11 @@ export function useSubmit(): Submit {
   };
 }
 
-/** Faults by field: those the server named, and a conflict that belongs to one field. */
-function faultsOf({ problem }: ApiError): readonly FieldFault[] {
-  const pointer = fieldOfReason(problem.reason);
-  if (problem.errors.length > 0 || pointer === undefined || problem.reason === undefined) return problem.errors;
-  return [{ pointer, code: problem.reason, message: "" }];
+/** The fault of a field that a conflict speaks of, such as a handle that is taken. */
+function faultOfReason({ problem: { errors, reason } }: ApiError): FieldFault | undefined {
+  const pointer = fieldOfReason(reason);
+  if (errors.length > 0 || pointer === undefined || reason === undefined) return undefined;
+  return { pointer, code: reason, message: "" };
 }
 
 const passkeyTroubles: Readonly<Record<PasskeyTrouble, string>> = {
