@@ -76,6 +76,13 @@ type Tokens interface {
 	CreateFirst(ctx context.Context, principal ids.ID, name string, scopes []string, expiresAt *time.Time) (tokenID ids.ID, secret string, err error)
 }
 
+// StepUps lets an act take the fresh proof of a person, so that it serves for nothing else.
+type StepUps interface {
+	// ConsumeStepUp takes the proof of the calling session inside the running unit. It fails
+	// with step_up_required when there is none, it is too old, or another act was faster.
+	ConsumeStepUp(ctx context.Context) error
+}
+
 // ActingForSource verifies the invocation token of a request. The module runs implements it.
 type ActingForSource interface {
 	// VerifyInvocation checks the token for the calling agent. It fails with unauthenticated

@@ -114,6 +114,8 @@ const (
 	SettingTimeZone       = "instance.time_zone"
 	SettingEmailVisible   = "directory.email_visible"
 	SettingDeviceApproval = "auth.device_approval"
+	SettingLocalEnabled   = "auth.local.enabled"
+	SettingPasskeyEnabled = "auth.passkey.enabled"
 )
 
 // Purpose is what a signing key is for. A token of one purpose is never accepted for

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	identityapp "github.com/OWNER/bothy/services/server/internal/identity/app"
+	"github.com/OWNER/bothy/services/server/internal/instance"
 	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
 	instancejobs "github.com/OWNER/bothy/services/server/internal/instance/adapters/jobs"
 	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
@@ -29,6 +30,10 @@ func (p *process) buildInstance(context.Context) error {
 	service := instanceapp.New(config, instanceapp.Deps{
 		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log, Settings: identityapp.Settings(),
 		Flags: p.config.Modules.Flags,
+		// identity stands above instance and is built after it, before the first request.
+		Checks: []instance.SettingsCheck{func(ctx context.Context, values map[string]any) error {
+			return p.identity.service.CheckSettings(ctx, values)
+		}},
 	})
 	instancejobs.Register(p.jobs, service)
 	p.instance = &instanceModule{service: service, http: instancehttp.Handlers{Instance: service}}

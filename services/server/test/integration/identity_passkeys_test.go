@@ -159,3 +159,36 @@ func TestAccountsHaveALimitOfPasskeys(t *testing.T) {
 	ana.Call(t, "registerPasskey", harness.Body{"name": "x", "passkey": authenticator(s).Create(t, late)}).Refused(t, "conflict", "passkey_limit")
 	ana.Call(t, "beginPasskey").Refused(t, "conflict", "passkey_limit")
 }
+
+// An owner may switch drivers off, but never so that one of them could not come back.
+func TestWaysInAreSwitchedOff(t *testing.T) {
+	s := harness.Start(t)
+	owner := s.Owner(t)
+	set := func(values harness.Body) *harness.Response {
+		version := owner.Call(t, "getInstanceSettings").OK(t).Version(t)
+		return owner.Call(t, "updateInstanceSettings", version, values)
+	}
+	local := harness.Body{"driver": "local", "device": device}
+	waiting := newDevice(t, s)
+	begun := waiting.Call(t, "beginLogin", local).OK(t).Str("flow_id")
+
+	set(harness.Body{"auth.local.enabled": false}).Refused(t, "conflict", "no_login_left")
+	id := addPasskey(t, owner, authenticator(s))
+	set(harness.Body{"auth.local.enabled": false}).OK(t)
+	set(harness.Body{"auth.passkey.enabled": false}).Refused(t, "conflict", "no_login_left")
+	owner.Call(t, "revokePasskey", id).Refused(t, "conflict", "no_login_left")
+
+	options := s.Anonymous().Call(t, "getDiscovery").OK(t).List("login_options")
+	if len(options) != 1 || harness.At(options[0], "driver") != "passkey" {
+		t.Errorf("offered %v", options)
+	}
+	newDevice(t, s).Call(t, "beginLogin", local).Refused(t, "validation_failed")
+	waiting.Call(t, "completeLogin", begun, harness.Body{"login": owner.Handle, "password": owner.Password}).Refused(t, "flow_expired")
+	_, code := invite(t, s, "ana")
+	flow := newDevice(t, s).Call(t, "beginLogin", harness.Body{"driver": "enrollment", "code": code, "device": device}).OK(t)
+	if methods := flow.List("methods"); len(methods) != 1 || methods[0] != "passkey" {
+		t.Errorf("a code sets %v", methods)
+	}
+	set(harness.Body{"auth.local.enabled": nil}).OK(t)
+	owner.Call(t, "revokePasskey", id).OK(t)
+}

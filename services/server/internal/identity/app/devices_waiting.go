@@ -19,10 +19,14 @@ import (
 
 // Settings are those that this module brings.
 func Settings() []instance.Setting {
-	return []instance.Setting{{
-		Key: instance.SettingDeviceApproval, Module: "identity", Type: "enum", Default: string(domain.ApprovalPassword),
-		Values: domain.ApprovalPolicies(), Sensitive: true,
-	}}
+	return []instance.Setting{
+		{
+			Key: instance.SettingDeviceApproval, Module: "identity", Type: "enum", Default: string(domain.ApprovalPassword),
+			Values: domain.ApprovalPolicies(), Sensitive: true,
+		},
+		{Key: instance.SettingLocalEnabled, Module: "identity", Type: "bool", Default: true, Sensitive: true},
+		{Key: instance.SettingPasskeyEnabled, Module: "identity", Type: "bool", Default: true, Sensitive: true},
+	}
 }
 
 // waitInterval is how long a waiting device waits between two questions.

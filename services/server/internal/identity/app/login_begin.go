@@ -62,6 +62,9 @@ func (s *Service) BeginLogin(ctx context.Context, in BeginLoginInput) (BegunLogi
 		ID: ids.NewAt(now), Driver: in.Driver, Purpose: purposeLogin, JKT: proof.JKT, Device: in.Device,
 		State: flowOpen, CreatedAt: now, ExpiresAt: now.Add(s.cfg.LoginFlowTTL),
 	}}
+	if err := s.needDriver(ctx, in.Driver); err != nil {
+		return BegunLogin{}, err
+	}
 	challenge, err := s.beginDriver(ctx, in, &begun)
 	if err != nil {
 		return BegunLogin{}, err
@@ -168,25 +171,36 @@ func (s *Service) beginEnrollment(ctx context.Context, text string, begun *Begun
 	return s.offerCredentials(ctx, code, begun)
 }
 
-// offerCredentials names what can be set with a code. A recovery takes all passkeys away, so
-// it asks for a new one as if there were none.
+// offerCredentials names what can be set with a code: what also signs in later, or both where
+// nothing but providers does. A recovery takes all passkeys away, so it asks for a new one as
+// if there were none.
 func (s *Service) offerCredentials(ctx context.Context, code Code, begun *BegunLogin) (*Challenge, error) {
+	on, err := s.drivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !on.Local && !on.Passkey {
+		on = domain.Drivers{Local: true, Passkey: true}
+	}
 	var known []Passkey
 	if code.Purpose != domain.PurposeRecovery {
-		var err error
 		if known, err = s.Store.ListPasskeys(ctx, code.PrincipalID); err != nil {
 			return nil, err
 		}
 	}
-	if len(known) >= domain.PasskeyMax {
+	if !on.Passkey || len(known) >= domain.PasskeyMax {
 		begun.Methods = []string{methodPassword}
 		return nil, nil
+	}
+	begun.Methods = []string{methodPasskey}
+	if on.Local {
+		begun.Methods = append(begun.Methods, methodPassword)
 	}
 	request, err := s.newPasskeyRequest(ctx, NewPasskeyFor{PrincipalID: code.PrincipalID, Handle: code.Handle, DisplayName: code.DisplayName}, known)
 	if err != nil {
 		return nil, err
 	}
-	begun.Methods, begun.Passkey = []string{methodPasskey, methodPassword}, &request
+	begun.Passkey = &request
 	c := s.challengeOf(request, ChallengeRegister)
 	c.FlowID, c.PrincipalID = begun.Flow.ID, code.PrincipalID
 	return &c, nil

@@ -47,6 +47,13 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 	if flow.State == flowWaiting {
 		return s.collect(ctx, flow)
 	}
+	if err := s.needDriver(ctx, flow.Driver); err != nil {
+		if errs.Is(err, errs.CodeValidationFailed) {
+			// Switched off since the flow began.
+			return LoginResult{}, errFlowExpired()
+		}
+		return LoginResult{}, err
+	}
 	switch flow.Driver {
 	case DriverEnrollment:
 		return s.completeEnrollment(ctx, flow, proof, in)

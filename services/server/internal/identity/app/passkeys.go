@@ -262,7 +262,7 @@ func (s *Service) RevokePasskey(ctx context.Context, principal, id ids.ID) error
 		}
 		left := account.waysIn()
 		left.Passkeys--
-		if err := s.mayLoseWay(account, left, who); err != nil {
+		if err := s.mayLoseWay(ctx, account, left, who); err != nil {
 			return err
 		}
 		if _, err := s.Store.RevokePasskey(ctx, principal, id, s.now(ctx)); err != nil {
@@ -296,9 +296,13 @@ func (a Account) waysIn() domain.WaysIn {
 
 // mayLoseWay refuses a change that leaves too little. The person's row is locked, so two
 // removals follow each other.
-func (s *Service) mayLoseWay(account Account, left domain.WaysIn, who actor.Actor) error {
+func (s *Service) mayLoseWay(ctx context.Context, account Account, left domain.WaysIn, who actor.Actor) error {
+	on, err := s.drivers(ctx)
+	if err != nil {
+		return err
+	}
 	activeOwner := account.Owner && account.Status == identity.StatusActive
-	if left.MayBecome(account.ID == who.ID, activeOwner) {
+	if left.Through(on).MayBecome(account.ID == who.ID, activeOwner) {
 		return nil
 	}
 	return errs.Conflict("no_login_left", "Nobody could sign in to this account any more. Add another way first.")

@@ -86,7 +86,7 @@ func (s *Service) RemovePassword(ctx context.Context) error {
 		}
 		left := before.waysIn()
 		left.Password = false
-		if err := s.mayLoseWay(before, left, who); err != nil {
+		if err := s.mayLoseWay(ctx, before, left, who); err != nil {
 			return err
 		}
 		if err := s.Store.DeletePassword(ctx, who.ID); err != nil {

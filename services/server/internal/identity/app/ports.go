@@ -58,6 +58,8 @@ type Accounts interface {
 	LockOwners(ctx context.Context) ([]ids.ID, error)
 	ActiveOwnerIDs(ctx context.Context) ([]ids.ID, error)
 	OwnersAbleToLogin(ctx context.Context) (bool, error)
+	// OwnersShutOut tells whether an active owner has no way in through the drivers.
+	OwnersShutOut(ctx context.Context, d domain.Drivers) (bool, error)
 	OwnerNames(ctx context.Context) (map[ids.ID]string, error)
 	AddOwner(ctx context.Context, id, by ids.ID, at time.Time) error
 	RemoveOwner(ctx context.Context, id ids.ID) error
@@ -152,6 +154,8 @@ type Sessions interface {
 	EndSessions(ctx context.Context, sessions []ids.ID, reason string, at time.Time) error
 	// StepUp raises the token epoch; false when the session has ended.
 	StepUp(ctx context.Context, id ids.ID, method string, at time.Time) (epoch int, ok bool, err error)
+	// ConsumeStepUp clears a step-up younger than after; false when there is none.
+	ConsumeStepUp(ctx context.Context, id ids.ID, after time.Time) (bool, error)
 	// ListSessions gives living sessions, newest first, older than before.
 	ListSessions(ctx context.Context, principal, before ids.ID, at time.Time, limit int) ([]ListedSession, error)
 	// NoteUses writes last uses of sessions with their devices and of tokens.

@@ -127,7 +127,17 @@ func checkNames(handle, displayName string) error {
 
 // LoginOptions implements instance.LoginOptionsSource.
 func (s *Service) LoginOptions(ctx context.Context) ([]instance.LoginOption, instance.PasswordPolicy, error) {
-	options := []instance.LoginOption{{Driver: DriverPasskey, Label: "Passkey"}, {Driver: DriverLocal, Label: "Password"}}
+	on, err := s.drivers(ctx)
+	if err != nil {
+		return nil, instance.PasswordPolicy{}, err
+	}
+	var options []instance.LoginOption
+	if on.Passkey {
+		options = append(options, instance.LoginOption{Driver: DriverPasskey, Label: "Passkey"})
+	}
+	if on.Local {
+		options = append(options, instance.LoginOption{Driver: DriverLocal, Label: "Password"})
+	}
 	providers, err := s.providerOptions(ctx)
 	return append(options, providers...), instance.PasswordPolicy{MinLength: s.cfg.PasswordMinLength, MaxLength: domain.PasswordMaxLength}, err
 }

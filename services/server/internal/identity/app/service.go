@@ -70,6 +70,7 @@ var (
 	_ identity.Directory          = (*Service)(nil)
 	_ identity.PrincipalWrites    = (*Service)(nil)
 	_ identity.Tokens             = (*Service)(nil)
+	_ identity.StepUps            = (*Service)(nil)
 	_ instance.LoginOptionsSource = (*Service)(nil)
 )
 
@@ -120,6 +121,10 @@ func (s *Service) needStepUp(ctx context.Context) error {
 	if a := actor.From(ctx); a.IsSession() && s.now(ctx).Before(a.StepUpUntil) {
 		return nil
 	}
+	return errStepUpRequired()
+}
+
+func errStepUpRequired() error {
 	return errs.New(errs.CodeStepUpRequired, "Confirm that it is you, then try again.")
 }
 

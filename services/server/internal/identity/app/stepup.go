@@ -193,3 +193,19 @@ func (s *Service) raiseEpoch(ctx context.Context, flow Flow, method string, sett
 	}
 	return StepUpResult{AccessToken: token, ExpiresIn: s.cfg.AccessTokenTTL, StepUpUntil: session.StepUpAt.Add(s.cfg.StepUpTTL)}, nil
 }
+
+// ConsumeStepUp implements identity.StepUps.
+func (s *Service) ConsumeStepUp(ctx context.Context) error {
+	who := actor.From(ctx)
+	if !who.IsSession() {
+		return errStepUpRequired()
+	}
+	taken, err := s.Store.ConsumeStepUp(ctx, who.SessionID, s.now(ctx).Add(-s.cfg.StepUpTTL))
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return errStepUpRequired()
+	}
+	return nil
+}

@@ -156,6 +156,18 @@ type WaysIn struct {
 // Any reports whether there is at least one.
 func (w WaysIn) Any() bool { return w.Password || w.Passkeys > 0 || w.Identities > 0 }
 
+// Drivers are the ways in that an instance has switched on.
+type Drivers struct{ Local, Passkey bool }
+
+// Through keeps the ways in that the drivers let pass.
+func (w WaysIn) Through(d Drivers) WaysIn {
+	w.Password = w.Password && d.Local
+	if !d.Passkey {
+		w.Passkeys = 0
+	}
+	return w
+}
+
 // MayBecome reports whether a change may leave a person with these ways in. Nobody takes
 // her own last one, and an owner always keeps one; for others an owner may take the last.
 func (w WaysIn) MayBecome(own, activeOwner bool) bool { return w.Any() || !own && !activeOwner }

@@ -203,7 +203,12 @@ func (i *Instance) String(_ context.Context, key string) (string, error) {
 }
 
 // Bool implements instance.Settings.
-func (i *Instance) Bool(_ context.Context, key string) (bool, error) { return i.Bools[key], nil }
+func (i *Instance) Bool(_ context.Context, key string) (bool, error) {
+	if v, ok := i.Bools[key]; ok {
+		return v, nil
+	}
+	return key == instance.SettingLocalEnabled || key == instance.SettingPasskeyEnabled, nil
+}
 
 // Int implements instance.Settings.
 func (i *Instance) Int(_ context.Context, key string) (int64, error) {

@@ -240,6 +240,12 @@ func (s *Store) OwnersAbleToLogin(ctx context.Context) (bool, error) {
 	return able, failed(err, "read how owners sign in")
 }
 
+// OwnersShutOut implements app.Accounts.
+func (s *Store) OwnersShutOut(ctx context.Context, d domain.Drivers) (bool, error) {
+	shut, err := s.read(ctx).OwnersShutOut(ctx, d.Local, d.Passkey)
+	return shut, failed(err, "read how owners sign in")
+}
+
 // OwnerNames implements app.Accounts.
 func (s *Store) OwnerNames(ctx context.Context) (map[ids.ID]string, error) {
 	rows, err := s.read(ctx).OwnerNames(ctx)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -345,6 +346,49 @@ func TestAgentPrincipals(t *testing.T) {
 	states, err := f.Sources.Principals(f.Request(), []ids.ID{id, ana.Person, ids.New()})
 	if err != nil || len(states) != 2 {
 		t.Fatalf("%+v, %v", states, err)
+	}
+}
+
+// The prefix tells a scanner and a person what a token is; the kind follows from its holder.
+func TestTokensOfEveryKind(t *testing.T) {
+	f := setup(t)
+	ana := f.Owner(t, "ana")
+	until := f.Clock.Now().Add(24 * time.Hour)
+	_, pat, err := f.Service.CreateToken(ana.Context(t), app.CreateTokenInput{Name: "mine", Scopes: []string{"identity.read"}, ExpiresAt: &until})
+	ok(t, err)
+	_, _, agent := f.Agent(t, ana, "robot", "identity.read")
+	var bridge string
+	ok(t, f.Units.Do(ana.Context(t), func(ctx context.Context) error {
+		p, err := f.Service.Create(ctx, identity.NewPrincipal{Kind: actor.KindApp, Handle: "bridge", DisplayName: "Bridge", CreatedBy: ana.Person})
+		if err != nil {
+			return err
+		}
+		_, bridge, err = f.Service.CreateFirst(ctx, p.ID, "first", []string{"identity.read"})
+		return err
+	}))
+	for _, c := range []struct {
+		secret, prefix, stored string
+		kind                   actor.Kind
+	}{
+		{pat, "bothy_pat_", "pat", actor.KindPerson}, {agent, "bothy_agent_", "agent", actor.KindAgent}, {bridge, "bothy_app_", "app", actor.KindApp},
+	} {
+		t.Run(c.stored, func(t *testing.T) {
+			if !strings.HasPrefix(c.secret, c.prefix) {
+				t.Errorf("the secret begins with %.12s", c.secret)
+			}
+			who, err := f.Bearer(c.secret)
+			ok(t, err)
+			if who.Kind != c.kind || who.IsSession() || !slices.Equal(who.Scopes, []string{"identity.read"}) {
+				t.Errorf("authenticated as %+v", who)
+			}
+			if n := f.DB.Count(t, "SELECT count(*) FROM api_tokens WHERE id = $1 AND kind = $2", who.TokenID, c.stored); n != 1 {
+				t.Error("stored as another kind")
+			}
+			_, err = f.Auth.Authenticate(f.Request(), actor.Credentials{Authorization: "DPoP " + c.secret, Method: "GET", URL: identitytest.Origin + "/api/v1/me"})
+			identitytest.Is(t, err, errs.CodeInvalidDPoPProof, "")
+			_, err = f.Bearer(c.prefix + strings.Repeat("0", 49))
+			identitytest.Is(t, err, errs.CodeUnauthenticated, "")
+		})
 	}
 }
 

@@ -228,6 +228,35 @@ func TestStepUp(t *testing.T) {
 	identitytest.Is(t, err, errs.CodeFlowExpired, "")
 }
 
+// Some acts take a fresh proof for themselves: whoever comes second proves again.
+func TestAStepUpIsTakenOnce(t *testing.T) {
+	f := setup(t)
+	ana := f.Owner(t, "ana")
+	take := func() error {
+		return f.Units.Do(ana.Context(t), func(ctx context.Context) error { return f.Service.ConsumeStepUp(ctx) })
+	}
+	identitytest.Is(t, f.Units.Do(f.Request(), func(ctx context.Context) error { return f.Service.ConsumeStepUp(ctx) }), errs.CodeStepUpRequired, "")
+	results := parallel(3, take)
+	taken := 0
+	for _, err := range results {
+		if err == nil {
+			taken++
+			continue
+		}
+		identitytest.Is(t, err, errs.CodeStepUpRequired, "")
+	}
+	if taken != 1 {
+		t.Errorf("taken %d times", taken)
+	}
+	_, err := f.Service.BeginPasskey(ana.Context(t))
+	identitytest.Is(t, err, errs.CodeStepUpRequired, "")
+	ana.StepUp(t)
+	f.Clock.Advance(5 * time.Minute)
+	identitytest.Is(t, take(), errs.CodeStepUpRequired, "")
+	ana.StepUp(t)
+	ok(t, take())
+}
+
 func TestSetPassword(t *testing.T) {
 	f := setup(t)
 	ana := f.Owner(t, "ana")

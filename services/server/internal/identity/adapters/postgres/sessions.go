@@ -108,6 +108,12 @@ func (s *Store) StepUp(ctx context.Context, id ids.ID, method string, at time.Ti
 	return int(epoch), found, err
 }
 
+// ConsumeStepUp implements app.Sessions.
+func (s *Store) ConsumeStepUp(ctx context.Context, id ids.ID, after time.Time) (bool, error) {
+	n, err := s.read(ctx).SessionConsumeStepUp(ctx, id, after)
+	return n == 1, failed(err, "take a step-up")
+}
+
 // ListSessions implements app.Sessions.
 func (s *Store) ListSessions(ctx context.Context, principal, before ids.ID, at time.Time, limit int) ([]app.ListedSession, error) {
 	rows, err := s.read(ctx).SessionsOfPrincipal(ctx, sqlcgen.SessionsOfPrincipalParams{

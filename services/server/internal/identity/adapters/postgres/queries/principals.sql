@@ -169,6 +169,19 @@ SELECT EXISTS (
        OR EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
 ) AS able;
 
+-- name: OwnersShutOut :one
+-- Whether an active owner has no way in that is switched on.
+SELECT EXISTS (
+    SELECT 1 FROM owners o
+    JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
+    WHERE NOT (@local::boolean AND EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id))
+      AND NOT (@passkey::boolean AND EXISTS (SELECT 1 FROM passkey_credentials pk
+                                             WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL))
+      AND NOT EXISTS (SELECT 1 FROM user_identities ui
+                      JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled
+                      WHERE ui.principal_id = o.principal_id)
+) AS shut_out;
+
 -- name: OwnerInsert :exec
 INSERT INTO owners (principal_id, added_by, added_at)
 VALUES (@principal_id, sqlc.narg('added_by'), @added_at)

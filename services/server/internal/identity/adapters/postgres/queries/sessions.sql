@@ -144,3 +144,8 @@ UPDATE refresh_tokens SET used_at = @at::timestamptz WHERE id = @id AND used_at 
 
 -- name: RefreshTokenSupersede :exec
 UPDATE refresh_tokens SET superseded_at = @at::timestamptz WHERE family_id = @family_id AND generation = @generation;
+
+-- name: SessionConsumeStepUp :execrows
+-- Compare and swap: of two acts that need the proof one takes it.
+UPDATE auth_sessions SET step_up_at = NULL, step_up_method = NULL
+WHERE id = @id AND ended_at IS NULL AND step_up_at > @after::timestamptz;

@@ -609,6 +609,27 @@ func (q *Queries) OwnersLock(ctx context.Context) ([]ids.ID, error) {
 	return items, nil
 }
 
+const ownersShutOut = `-- name: OwnersShutOut :one
+SELECT EXISTS (
+    SELECT 1 FROM owners o
+    JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
+    WHERE NOT ($1::boolean AND EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id))
+      AND NOT ($2::boolean AND EXISTS (SELECT 1 FROM passkey_credentials pk
+                                             WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL))
+      AND NOT EXISTS (SELECT 1 FROM user_identities ui
+                      JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled
+                      WHERE ui.principal_id = o.principal_id)
+) AS shut_out
+`
+
+// Whether an active owner has no way in that is switched on.
+func (q *Queries) OwnersShutOut(ctx context.Context, local bool, passkey bool) (bool, error) {
+	row := q.db.QueryRow(ctx, ownersShutOut, local, passkey)
+	var shut_out bool
+	err := row.Scan(&shut_out)
+	return shut_out, err
+}
+
 const peopleActive = `-- name: PeopleActive :many
 SELECT p.id, (o.principal_id IS NOT NULL)::boolean AS owner, u.guest
 FROM principals p

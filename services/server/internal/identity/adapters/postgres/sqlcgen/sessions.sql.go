@@ -240,6 +240,20 @@ func (q *Queries) SessionByID(ctx context.Context, id ids.ID) (SessionByIDRow, e
 	return i, err
 }
 
+const sessionConsumeStepUp = `-- name: SessionConsumeStepUp :execrows
+UPDATE auth_sessions SET step_up_at = NULL, step_up_method = NULL
+WHERE id = $1 AND ended_at IS NULL AND step_up_at > $2::timestamptz
+`
+
+// Compare and swap: of two acts that need the proof one takes it.
+func (q *Queries) SessionConsumeStepUp(ctx context.Context, iD ids.ID, after time.Time) (int64, error) {
+	result, err := q.db.Exec(ctx, sessionConsumeStepUp, iD, after)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const sessionForAuthentication = `-- name: SessionForAuthentication :one
 
 SELECT s.id, s.principal_id, s.device_id, s.kind, s.token_epoch, s.jkt, s.step_up_at, s.last_seen_at, s.idle_expires_at,
