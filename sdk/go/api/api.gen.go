@@ -177,6 +177,12 @@ const (
 	CreateChannelRequestKindText  CreateChannelRequestKind = "text"
 )
 
+// Defines values for DecidePairingRequestDecision.
+const (
+	DecidePairingRequestDecisionApprove DecidePairingRequestDecision = "approve"
+	DecidePairingRequestDecisionDeny    DecidePairingRequestDecision = "deny"
+)
+
 // Defines values for DeletedMarkKind.
 const (
 	DeletedMarkKindAuthor    DeletedMarkKind = "author"
@@ -444,6 +450,17 @@ const (
 	OperatorModeInherit OperatorMode = "inherit"
 	OperatorModeNone    OperatorMode = "none"
 	OperatorModeOwn     OperatorMode = "own"
+)
+
+// Defines values for PairingClientKind.
+const (
+	PairingClientKindCli    PairingClientKind = "cli"
+	PairingClientKindDevice PairingClientKind = "device"
+)
+
+// Defines values for PairingPendingStatus.
+const (
+	PairingPendingStatusPending PairingPendingStatus = "pending"
 )
 
 // Defines values for Platform.
@@ -1358,6 +1375,15 @@ type BeginLoginRequest struct {
 // BeginLoginRequestDriver defines model for BeginLoginRequestDriver.
 type BeginLoginRequestDriver string
 
+// BeginPairingRequest defines model for BeginPairingRequest.
+type BeginPairingRequest struct {
+	// ClientKind Whether a device asks, or a command line.
+	ClientKind PairingClientKind `json:"client_kind"`
+
+	// Device How a client introduces itself at login.
+	Device DeviceInfo `json:"device"`
+}
+
 // BeginStepUpRequest defines model for BeginStepUpRequest.
 type BeginStepUpRequest struct {
 	Method NewCredentialKind `json:"method"`
@@ -1788,6 +1814,15 @@ type DMParticipant struct {
 	LeftAt      *time.Time `json:"left_at"`
 	PrincipalID string     `json:"principal_id"`
 }
+
+// DecidePairingRequest defines model for DecidePairingRequest.
+type DecidePairingRequest struct {
+	Decision DecidePairingRequestDecision `json:"decision"`
+	UserCode string                       `json:"user_code"`
+}
+
+// DecidePairingRequestDecision defines model for DecidePairingRequestDecision.
+type DecidePairingRequestDecision string
 
 // DeletedMark defines model for DeletedMark.
 type DeletedMark struct {
@@ -3074,6 +3109,53 @@ type NotifyMode string
 // OperatorMode Where the operator of a channel comes from.
 type OperatorMode string
 
+// Pairing Who asks to be let in.
+type Pairing struct {
+	// ClientKind Whether a device asks, or a command line.
+	ClientKind PairingClientKind `json:"client_kind"`
+	CreatedAt  time.Time         `json:"created_at"`
+
+	// Device How a client introduces itself at login.
+	Device    DeviceInfo `json:"device"`
+	ExpiresAt time.Time  `json:"expires_at"`
+	PairingID string     `json:"pairing_id"`
+
+	// SameNetwork Whether the device asks from the caller's network. Warn when it does not.
+	SameNetwork bool `json:"same_network"`
+}
+
+// PairingBegun A pairing that waits for somebody to type its code.
+type PairingBegun struct {
+	// DeviceCode For the device alone. It fetches the tokens with it.
+	DeviceCode string    `json:"device_code"`
+	ExpiresAt  time.Time `json:"expires_at"`
+
+	// IntervalMs Wait this long between two questions.
+	IntervalMs int64 `json:"interval_ms"`
+
+	// UserCode Eight letters to be typed on a device that is signed in.
+	UserCode string `json:"user_code"`
+
+	// VerificationURI Where the code is typed.
+	VerificationURI string `json:"verification_uri"`
+
+	// VerificationURIComplete The same with the code filled in, for a picture to be scanned. Opening it decides nothing.
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
+// PairingClientKind Whether a device asks, or a command line.
+type PairingClientKind string
+
+// PairingPending Nobody has decided yet.
+type PairingPending struct {
+	// IntervalMs Wait this long before the next question.
+	IntervalMs int64                `json:"interval_ms"`
+	Status     PairingPendingStatus `json:"status"`
+}
+
+// PairingPendingStatus defines model for PairingPendingStatus.
+type PairingPendingStatus string
+
 // Passkey A passkey of a person. Its key never leaves the authenticator.
 type Passkey struct {
 	// BackedUp The passkey is kept by a provider that copies it to other devices.
@@ -3141,6 +3223,11 @@ type PlanEntryInput struct {
 
 // Platform Platform a device runs on.
 type Platform string
+
+// PollPairingRequest defines model for PollPairingRequest.
+type PollPairingRequest struct {
+	DeviceCode string `json:"device_code"`
+}
 
 // PresenceState Last known reachability of an agent.
 type PresenceState string
@@ -3463,6 +3550,12 @@ type ResolveI1 struct {
 
 	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
 	Strategy I1Strategy `json:"strategy"`
+}
+
+// ResolvePairingRequest defines model for ResolvePairingRequest.
+type ResolvePairingRequest struct {
+	// UserCode As it was typed. Case, spaces and hyphens do not matter.
+	UserCode string `json:"user_code"`
 }
 
 // Resume First frame of a connection that goes on with a former session.
@@ -4899,6 +4992,9 @@ type Limit = int
 // MessageID defines model for MessageID.
 type MessageID = string
 
+// PairingID defines model for PairingID.
+type PairingID = string
+
 // PasskeyID defines model for PasskeyID.
 type PasskeyID = string
 
@@ -5792,6 +5888,18 @@ type BeginLoginJSONRequestBody = BeginLoginRequest
 
 // CompleteLoginJSONRequestBody defines body for CompleteLogin for application/json ContentType.
 type CompleteLoginJSONRequestBody = CompleteLoginRequest
+
+// BeginPairingJSONRequestBody defines body for BeginPairing for application/json ContentType.
+type BeginPairingJSONRequestBody = BeginPairingRequest
+
+// ResolvePairingJSONRequestBody defines body for ResolvePairing for application/json ContentType.
+type ResolvePairingJSONRequestBody = ResolvePairingRequest
+
+// PollPairingJSONRequestBody defines body for PollPairing for application/json ContentType.
+type PollPairingJSONRequestBody = PollPairingRequest
+
+// DecidePairingJSONRequestBody defines body for DecidePairing for application/json ContentType.
+type DecidePairingJSONRequestBody = DecidePairingRequest
 
 // BeginStepUpJSONRequestBody defines body for BeginStepUp for application/json ContentType.
 type BeginStepUpJSONRequestBody = BeginStepUpRequest

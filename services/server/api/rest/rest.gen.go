@@ -188,6 +188,12 @@ const (
 	CreateChannelRequestKindText  CreateChannelRequestKind = "text"
 )
 
+// Defines values for DecidePairingRequestDecision.
+const (
+	DecidePairingRequestDecisionApprove DecidePairingRequestDecision = "approve"
+	DecidePairingRequestDecisionDeny    DecidePairingRequestDecision = "deny"
+)
+
 // Defines values for DeletedMarkKind.
 const (
 	DeletedMarkKindAuthor    DeletedMarkKind = "author"
@@ -412,6 +418,17 @@ const (
 	OperatorModeInherit OperatorMode = "inherit"
 	OperatorModeNone    OperatorMode = "none"
 	OperatorModeOwn     OperatorMode = "own"
+)
+
+// Defines values for PairingClientKind.
+const (
+	PairingClientKindCli    PairingClientKind = "cli"
+	PairingClientKindDevice PairingClientKind = "device"
+)
+
+// Defines values for PairingPendingStatus.
+const (
+	PairingPendingStatusPending PairingPendingStatus = "pending"
 )
 
 // Defines values for Platform.
@@ -1133,6 +1150,15 @@ type BeginLoginRequest struct {
 // BeginLoginRequestDriver defines model for BeginLoginRequestDriver.
 type BeginLoginRequestDriver string
 
+// BeginPairingRequest defines model for BeginPairingRequest.
+type BeginPairingRequest struct {
+	// ClientKind Whether a device asks, or a command line.
+	ClientKind PairingClientKind `json:"client_kind"`
+
+	// Device How a client introduces itself at login.
+	Device DeviceInfo `json:"device"`
+}
+
 // BeginStepUpRequest defines model for BeginStepUpRequest.
 type BeginStepUpRequest struct {
 	Method NewCredentialKind `json:"method"`
@@ -1542,6 +1568,15 @@ type DMParticipant struct {
 	LeftAt      *jsontype.Time `json:"left_at"`
 	PrincipalID ids.ID         `json:"principal_id"`
 }
+
+// DecidePairingRequest defines model for DecidePairingRequest.
+type DecidePairingRequest struct {
+	Decision DecidePairingRequestDecision `json:"decision"`
+	UserCode string                       `json:"user_code"`
+}
+
+// DecidePairingRequestDecision defines model for DecidePairingRequestDecision.
+type DecidePairingRequestDecision string
 
 // DeletedMark defines model for DeletedMark.
 type DeletedMark struct {
@@ -2476,6 +2511,53 @@ type NotifyMode string
 // OperatorMode Where the operator of a channel comes from.
 type OperatorMode string
 
+// Pairing Who asks to be let in.
+type Pairing struct {
+	// ClientKind Whether a device asks, or a command line.
+	ClientKind PairingClientKind `json:"client_kind"`
+	CreatedAt  jsontype.Time     `json:"created_at"`
+
+	// Device How a client introduces itself at login.
+	Device    DeviceInfo    `json:"device"`
+	ExpiresAt jsontype.Time `json:"expires_at"`
+	PairingID ids.ID        `json:"pairing_id"`
+
+	// SameNetwork Whether the device asks from the caller's network. Warn when it does not.
+	SameNetwork bool `json:"same_network"`
+}
+
+// PairingBegun A pairing that waits for somebody to type its code.
+type PairingBegun struct {
+	// DeviceCode For the device alone. It fetches the tokens with it.
+	DeviceCode string        `json:"device_code"`
+	ExpiresAt  jsontype.Time `json:"expires_at"`
+
+	// IntervalMs Wait this long between two questions.
+	IntervalMs int64 `json:"interval_ms"`
+
+	// UserCode Eight letters to be typed on a device that is signed in.
+	UserCode string `json:"user_code"`
+
+	// VerificationURI Where the code is typed.
+	VerificationURI string `json:"verification_uri"`
+
+	// VerificationURIComplete The same with the code filled in, for a picture to be scanned. Opening it decides nothing.
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
+// PairingClientKind Whether a device asks, or a command line.
+type PairingClientKind string
+
+// PairingPending Nobody has decided yet.
+type PairingPending struct {
+	// IntervalMs Wait this long before the next question.
+	IntervalMs int64                `json:"interval_ms"`
+	Status     PairingPendingStatus `json:"status"`
+}
+
+// PairingPendingStatus defines model for PairingPendingStatus.
+type PairingPendingStatus string
+
 // Passkey A passkey of a person. Its key never leaves the authenticator.
 type Passkey struct {
 	// BackedUp The passkey is kept by a provider that copies it to other devices.
@@ -2543,6 +2625,11 @@ type PlanEntryInput struct {
 
 // Platform Platform a device runs on.
 type Platform string
+
+// PollPairingRequest defines model for PollPairingRequest.
+type PollPairingRequest struct {
+	DeviceCode string `json:"device_code"`
+}
 
 // PresenceState Last known reachability of an agent.
 type PresenceState string
@@ -2815,6 +2902,12 @@ type ResolveI1 struct {
 
 	// Strategy Have the organisation pay for the agents, or take rights away as the plan lists.
 	Strategy I1Strategy `json:"strategy"`
+}
+
+// ResolvePairingRequest defines model for ResolvePairingRequest.
+type ResolvePairingRequest struct {
+	// UserCode As it was typed. Case, spaces and hyphens do not matter.
+	UserCode string `json:"user_code"`
 }
 
 // RotateSigningKeyRequest defines model for RotateSigningKeyRequest.
@@ -3880,6 +3973,9 @@ type Limit = int
 // MessageID defines model for MessageID.
 type MessageID = ids.ID
 
+// PairingID defines model for PairingID.
+type PairingID = ids.ID
+
 // PasskeyID defines model for PasskeyID.
 type PasskeyID = ids.ID
 
@@ -4426,6 +4522,18 @@ type BeginLoginJSONRequestBody = BeginLoginRequest
 // CompleteLoginJSONRequestBody defines body for CompleteLogin for application/json ContentType.
 type CompleteLoginJSONRequestBody = CompleteLoginRequest
 
+// BeginPairingJSONRequestBody defines body for BeginPairing for application/json ContentType.
+type BeginPairingJSONRequestBody = BeginPairingRequest
+
+// ResolvePairingJSONRequestBody defines body for ResolvePairing for application/json ContentType.
+type ResolvePairingJSONRequestBody = ResolvePairingRequest
+
+// PollPairingJSONRequestBody defines body for PollPairing for application/json ContentType.
+type PollPairingJSONRequestBody = PollPairingRequest
+
+// DecidePairingJSONRequestBody defines body for DecidePairing for application/json ContentType.
+type DecidePairingJSONRequestBody = DecidePairingRequest
+
 // BeginStepUpJSONRequestBody defines body for BeginStepUp for application/json ContentType.
 type BeginStepUpJSONRequestBody = BeginStepUpRequest
 
@@ -4623,6 +4731,18 @@ type ServerInterface interface {
 	// Logout End the own session
 	// (POST /auth/logout)
 	Logout(w http.ResponseWriter, r *http.Request)
+	// BeginPairing Ask to be let in from another device
+	// (POST /auth/pairings)
+	BeginPairing(w http.ResponseWriter, r *http.Request)
+	// ResolvePairing See who asks to be let in
+	// (POST /auth/pairings/resolve)
+	ResolvePairing(w http.ResponseWriter, r *http.Request)
+	// PollPairing Ask whether a pairing was decided
+	// (POST /auth/pairings/token)
+	PollPairing(w http.ResponseWriter, r *http.Request)
+	// DecidePairing Let a device in, or refuse it
+	// (POST /auth/pairings/{pairing_id}/decision)
+	DecidePairing(w http.ResponseWriter, r *http.Request, pairingID PairingID)
 	// BeginStepUp Begin a fresh proof of the person
 	// (POST /auth/step-up)
 	BeginStepUp(w http.ResponseWriter, r *http.Request)
@@ -5920,6 +6040,74 @@ func (siw *ServerInterfaceWrapper) Logout(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Logout(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BeginPairing operation middleware
+func (siw *ServerInterfaceWrapper) BeginPairing(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BeginPairing(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ResolvePairing operation middleware
+func (siw *ServerInterfaceWrapper) ResolvePairing(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResolvePairing(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PollPairing operation middleware
+func (siw *ServerInterfaceWrapper) PollPairing(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PollPairing(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DecidePairing operation middleware
+func (siw *ServerInterfaceWrapper) DecidePairing(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "pairing_id" -------------
+	var pairingID PairingID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "pairing_id", r.PathValue("pairing_id"), &pairingID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pairing_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DecidePairing(w, r, pairingID)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -9640,6 +9828,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login", wrapper.BeginLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login/{flow_id}/complete", wrapper.CompleteLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/logout", wrapper.Logout)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings", wrapper.BeginPairing)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings/{pairing_id}/decision", wrapper.DecidePairing)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings/resolve", wrapper.ResolvePairing)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings/token", wrapper.PollPairing)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/step-up", wrapper.BeginStepUp)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/step-up/{flow_id}/complete", wrapper.CompleteStepUp)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/token", wrapper.RefreshToken)
@@ -10417,6 +10609,103 @@ type Logout204Response struct {
 }
 
 func (response Logout204Response) VisitLogoutResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type BeginPairingRequestObject struct {
+	Body *BeginPairingJSONRequestBody
+}
+
+type BeginPairingResponseObject interface {
+	VisitBeginPairingResponse(w http.ResponseWriter) error
+}
+
+type BeginPairing201JSONResponse PairingBegun
+
+func (response BeginPairing201JSONResponse) VisitBeginPairingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResolvePairingRequestObject struct {
+	Body *ResolvePairingJSONRequestBody
+}
+
+type ResolvePairingResponseObject interface {
+	VisitResolvePairingResponse(w http.ResponseWriter) error
+}
+
+type ResolvePairing200JSONResponse Pairing
+
+func (response ResolvePairing200JSONResponse) VisitResolvePairingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PollPairingRequestObject struct {
+	Body *PollPairingJSONRequestBody
+}
+
+type PollPairingResponseObject interface {
+	VisitPollPairingResponse(w http.ResponseWriter) error
+}
+
+type PollPairing200JSONResponse LoginResult
+
+func (response PollPairing200JSONResponse) VisitPollPairingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PollPairing202JSONResponse PairingPending
+
+func (response PollPairing202JSONResponse) VisitPollPairingResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DecidePairingRequestObject struct {
+	PairingID PairingID `json:"pairing_id"`
+	Body      *DecidePairingJSONRequestBody
+}
+
+type DecidePairingResponseObject interface {
+	VisitDecidePairingResponse(w http.ResponseWriter) error
+}
+
+type DecidePairing204Response struct {
+}
+
+func (response DecidePairing204Response) VisitDecidePairingResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
 	return nil
 }
@@ -12968,6 +13257,18 @@ type StrictServerInterface interface {
 	// Logout End the own session
 	// (POST /auth/logout)
 	Logout(ctx context.Context, request LogoutRequestObject) (LogoutResponseObject, error)
+	// BeginPairing Ask to be let in from another device
+	// (POST /auth/pairings)
+	BeginPairing(ctx context.Context, request BeginPairingRequestObject) (BeginPairingResponseObject, error)
+	// ResolvePairing See who asks to be let in
+	// (POST /auth/pairings/resolve)
+	ResolvePairing(ctx context.Context, request ResolvePairingRequestObject) (ResolvePairingResponseObject, error)
+	// PollPairing Ask whether a pairing was decided
+	// (POST /auth/pairings/token)
+	PollPairing(ctx context.Context, request PollPairingRequestObject) (PollPairingResponseObject, error)
+	// DecidePairing Let a device in, or refuse it
+	// (POST /auth/pairings/{pairing_id}/decision)
+	DecidePairing(ctx context.Context, request DecidePairingRequestObject) (DecidePairingResponseObject, error)
 	// BeginStepUp Begin a fresh proof of the person
 	// (POST /auth/step-up)
 	BeginStepUp(ctx context.Context, request BeginStepUpRequestObject) (BeginStepUpResponseObject, error)
@@ -14163,6 +14464,148 @@ func (sh *strictHandler) Logout(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(LogoutResponseObject); ok {
 		if err := validResponse.VisitLogoutResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// BeginPairing operation middleware
+func (sh *strictHandler) BeginPairing(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "beginPairing"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request BeginPairingRequestObject
+
+	var body BeginPairingJSONRequestBody
+	if err := decodeBody(r, "beginPairing", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.BeginPairing(ctx, request.(BeginPairingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BeginPairing")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(BeginPairingResponseObject); ok {
+		if err := validResponse.VisitBeginPairingResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ResolvePairing operation middleware
+func (sh *strictHandler) ResolvePairing(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "resolvePairing"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ResolvePairingRequestObject
+
+	var body ResolvePairingJSONRequestBody
+	if err := decodeBody(r, "resolvePairing", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ResolvePairing(ctx, request.(ResolvePairingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResolvePairing")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ResolvePairingResponseObject); ok {
+		if err := validResponse.VisitResolvePairingResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PollPairing operation middleware
+func (sh *strictHandler) PollPairing(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "pollPairing"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request PollPairingRequestObject
+
+	var body PollPairingJSONRequestBody
+	if err := decodeBody(r, "pollPairing", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PollPairing(ctx, request.(PollPairingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PollPairing")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PollPairingResponseObject); ok {
+		if err := validResponse.VisitPollPairingResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DecidePairing operation middleware
+func (sh *strictHandler) DecidePairing(w http.ResponseWriter, r *http.Request, pairingID PairingID) {
+	if err := checkParams(r, "decidePairing"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request DecidePairingRequestObject
+
+	request.PairingID = pairingID
+
+	var body DecidePairingJSONRequestBody
+	if err := decodeBody(r, "decidePairing", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DecidePairing(ctx, request.(DecidePairingRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DecidePairing")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DecidePairingResponseObject); ok {
+		if err := validResponse.VisitDecidePairingResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -198,7 +198,7 @@ func (c *Client) once(t testing.TB, q call) *Response {
 }
 
 // signsIn are the operations that take the proof of a key alone.
-var signsIn = map[string]bool{"beginLogin": true, "completeLogin": true, "refreshToken": true}
+var signsIn = map[string]bool{"beginLogin": true, "completeLogin": true, "refreshToken": true, "beginPairing": true, "pollPairing": true}
 
 func (c *Client) credentials(t testing.TB, q call, address string) http.Header {
 	t.Helper()

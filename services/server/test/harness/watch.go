@@ -105,6 +105,7 @@ var parents = map[string]string{
 	"session_id": "SELECT ARRAY[principal_id] FROM auth_sessions WHERE id = $1",
 	"token_id":   "SELECT ARRAY[principal_id] FROM api_tokens WHERE id = $1",
 	"passkey_id": "SELECT ARRAY[principal_id] FROM passkey_credentials WHERE id = $1",
+	"pairing_id": "SELECT ARRAY[principal_id] FROM device_pairings WHERE id = $1",
 	"device_id":  "SELECT ARRAY[principal_id] FROM devices WHERE id = $1",
 }
 

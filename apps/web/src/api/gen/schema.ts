@@ -484,6 +484,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/pairings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask to be let in from another device
+         * @description Show `user_code` and ask for tokens with `device_code` until somebody who is signed in has decided. The pairing belongs to the key of the proof.
+         */
+        post: operations["beginPairing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/pairings/{pairing_id}/decision": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a device in, or refuse it
+         * @description An approved device belongs to the caller. Needs the code again. Reasons of `conflict`: `already_decided`, `device_key_in_use`, `device_limit`.
+         */
+        post: operations["decidePairing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/pairings/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * See who asks to be let in
+         * @description Ten wrong codes stop the caller from trying for ten minutes.
+         */
+        post: operations["resolvePairing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/pairings/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask whether a pairing was decided
+         * @description Tokens come once, and only to the key that began. Who asks more often than `interval_ms` gets `rate_limited`, and the interval grows. Reason of `forbidden`: `pairing_denied`.
+         */
+        post: operations["pollPairing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/step-up": {
         parameters: {
             query?: never;
@@ -2513,6 +2593,10 @@ export interface components {
         };
         /** @enum {string} */
         BeginLoginRequestDriver: "local" | "passkey" | "enrollment";
+        BeginPairingRequest: {
+            client_kind: components["schemas"]["PairingClientKind"];
+            device: components["schemas"]["DeviceInfo"];
+        };
         BeginStepUpRequest: {
             method: components["schemas"]["NewCredentialKind"];
         };
@@ -2891,6 +2975,12 @@ export interface components {
             /** Format: date-time */
             until?: string | null;
         };
+        DecidePairingRequest: {
+            decision: components["schemas"]["DecidePairingRequestDecision"];
+            user_code: string;
+        };
+        /** @enum {string} */
+        DecidePairingRequestDecision: "approve" | "deny";
         DeletedMark: {
             /** Format: date-time */
             at: string;
@@ -3987,6 +4077,53 @@ export interface components {
          * @enum {string}
          */
         OperatorMode: "inherit" | "own" | "none";
+        /** @description Who asks to be let in. */
+        Pairing: {
+            client_kind: components["schemas"]["PairingClientKind"];
+            /** Format: date-time */
+            created_at: string;
+            device: components["schemas"]["DeviceInfo"];
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            pairing_id: string;
+            /** @description Whether the device asks from the caller's network. Warn when it does not. */
+            same_network: boolean;
+        };
+        /** @description A pairing that waits for somebody to type its code. */
+        PairingBegun: {
+            /** @description For the device alone. It fetches the tokens with it. */
+            device_code: string;
+            /** Format: date-time */
+            expires_at: string;
+            /**
+             * Format: int64
+             * @description Wait this long between two questions.
+             */
+            interval_ms: number;
+            /** @description Eight letters to be typed on a device that is signed in. */
+            user_code: string;
+            /** @description Where the code is typed. */
+            verification_uri: string;
+            /** @description The same with the code filled in, for a picture to be scanned. Opening it decides nothing. */
+            verification_uri_complete: string;
+        };
+        /**
+         * @description Whether a device asks, or a command line.
+         * @enum {string}
+         */
+        PairingClientKind: "device" | "cli";
+        /** @description Nobody has decided yet. */
+        PairingPending: {
+            /**
+             * Format: int64
+             * @description Wait this long before the next question.
+             */
+            interval_ms: number;
+            status: components["schemas"]["PairingPendingStatus"];
+        };
+        /** @enum {string} */
+        PairingPendingStatus: "pending";
         /** @description A passkey of a person. Its key never leaves the authenticator. */
         Passkey: {
             /** @description The passkey is kept by a provider that copies it to other devices. */
@@ -4045,6 +4182,9 @@ export interface components {
          * @enum {string}
          */
         Platform: "web" | "ios" | "android" | "macos" | "windows" | "linux" | "other";
+        PollPairingRequest: {
+            device_code: string;
+        };
         /**
          * @description Last known reachability of an agent.
          * @enum {string}
@@ -4325,6 +4465,10 @@ export interface components {
             /** @description That of the answer. */
             digest: string;
             strategy: components["schemas"]["I1Strategy"];
+        };
+        ResolvePairingRequest: {
+            /** @description As it was typed. Case, spaces and hyphens do not matter. */
+            user_code: string;
         };
         /** @description First frame of a connection that goes on with a former session. */
         Resume: {
@@ -5471,6 +5615,8 @@ export interface components {
         Limit: number;
         /** @description Identifier of the message. */
         MessageID: string;
+        /** @description Identifier of the pairing. */
+        PairingID: string;
         /** @description Identifier of the passkey. */
         PasskeyID: string;
         /** @description Identifier of the member. */
@@ -6262,6 +6408,116 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    beginPairing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginPairingRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairingBegun"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    decidePairing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the pairing. */
+                pairing_id: components["parameters"]["PairingID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecidePairingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    resolvePairing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolvePairingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pairing"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    pollPairing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PollPairingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginResult"];
+                };
+            };
+            /** @description Waiting. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairingPending"];
+                };
             };
             default: components["responses"]["Problem"];
         };

@@ -27,6 +27,7 @@ func (s *Service) Cleanup(ctx context.Context) error {
 	ctx = actor.With(ctx, actor.System())
 	for name, remove := range map[string]func(context.Context, time.Time, int) (int, error){
 		"logins": s.Store.DeleteExpiredFlows, "challenges": s.Store.DeleteExpiredChallenges,
+		"pairings": s.Store.DeleteExpiredPairings,
 	} {
 		if err := s.deleteExpired(ctx, remove); err != nil {
 			return fmt.Errorf("delete expired %s: %w", name, err)

@@ -20,6 +20,7 @@ type Config struct {
 	SessionMaxTTL        time.Duration `key:"auth.session_max_ttl" default:"4320h" min:"1h" max:"8760h" doc:"A session ends after this time, whatever happens."`
 	RefreshReuseGrace    time.Duration `key:"auth.refresh_reuse_grace" default:"24h" min:"1m" max:"168h" doc:"How long an exchanged refresh token may be presented again because its answer was lost."`
 	LoginFlowTTL         time.Duration `key:"auth.login_flow_ttl" default:"10m" min:"1m" max:"1h" doc:"How long a login that has begun may be completed."`
+	PairingTTL           time.Duration `key:"auth.pairing_ttl" default:"10m" min:"1m" max:"1h" doc:"How long a device that asks to be let in waits, and how long it may take to come once it was."`
 	EnrollmentTTL        time.Duration `key:"auth.enrollment_ttl" default:"72h" min:"1h" max:"720h" doc:"Lifetime of enrollment codes."`
 	RecoveryTTL          time.Duration `key:"auth.recovery_ttl" default:"1h" min:"5m" max:"24h" doc:"Lifetime of recovery codes."`
 	DPoPNonceTTL         time.Duration `key:"auth.dpop_nonce_ttl" default:"3m" min:"1m" max:"15m" doc:"How long a nonce of a DPoP proof is accepted."`
@@ -49,7 +50,7 @@ func DefaultConfig() Config {
 	return Config{
 		CleanupInterval: 10 * time.Minute, DevicePendingTTL: 24 * time.Hour, DeviceInactiveRevoke: 2160 * time.Hour,
 		AccessTokenTTL: 10 * time.Minute, StepUpTTL: 5 * time.Minute, SessionIdleTTL: 720 * time.Hour, SessionMaxTTL: 4320 * time.Hour,
-		RefreshReuseGrace: 24 * time.Hour, LoginFlowTTL: 10 * time.Minute, EnrollmentTTL: 72 * time.Hour, RecoveryTTL: time.Hour,
+		RefreshReuseGrace: 24 * time.Hour, LoginFlowTTL: 10 * time.Minute, PairingTTL: 10 * time.Minute, EnrollmentTTL: 72 * time.Hour, RecoveryTTL: time.Hour,
 		DPoPNonceTTL: 3 * time.Minute, DPoPReplayMax: 200_000, ClockSkew: time.Minute, PasswordMinLength: 12, LockoutDuration: 15 * time.Minute,
 		MaxDevices: 50, PATMaxTTL: 8760 * time.Hour, RevalidateInterval: 30 * time.Second,
 		CodeHMACKeyRef:       "file:<secrets.dir>/auth_code_hmac_key",

@@ -144,6 +144,9 @@ func (s *Service) startOver(ctx context.Context, principal ids.ID) error {
 	if err := s.endSessions(ctx, principal, why, everySession); err != nil {
 		return err
 	}
+	if err := s.Store.EndPairings(ctx, principal); err != nil {
+		return err
+	}
 	if err := s.Store.RevokePasskeysOf(ctx, principal, s.now(ctx)); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type Store interface {
 	Passkeys
 	Flows
 	Devices
+	Pairings
 	Sessions
 	RefreshTokens
 	APITokens
@@ -136,6 +137,22 @@ type ViewSessions interface {
 	HasView(ctx context.Context, parent ids.ID, at time.Time) (bool, error)
 	// Viewer is the owner behind a living view.
 	Viewer(ctx context.Context, session ids.ID, at time.Time) (viewer ids.ID, found bool, err error)
+}
+
+// Pairings are requests to be let in from another device.
+type Pairings interface {
+	InsertPairing(ctx context.Context, p Pairing, deviceCode [32]byte) error
+	PairingByDeviceCode(ctx context.Context, hash [32]byte) (p Pairing, found bool, err error)
+	// PairingByUserCode finds only what still waits.
+	PairingByUserCode(ctx context.Context, hash [32]byte) (p Pairing, found bool, err error)
+	// LockPairing makes questions and decisions serial; the others need its lock.
+	LockPairing(ctx context.Context, id ids.ID) (p Pairing, found bool, err error)
+	NotePoll(ctx context.Context, id ids.ID, interval time.Duration, at time.Time) error
+	DecidePairing(ctx context.Context, p Pairing) error
+	ConsumePairing(ctx context.Context, id ids.ID) error
+	// EndPairings ends what a person has approved and nobody has collected.
+	EndPairings(ctx context.Context, principal ids.ID) error
+	DeleteExpiredPairings(ctx context.Context, before time.Time, batch int) (int, error)
 }
 
 // Sessions are sessions of people.

@@ -61,6 +61,9 @@ type Service struct {
 	cfg        Config
 	networkKey []byte
 	nameKey    []byte
+	// userCodeKey makes the hashes of codes that people type.
+	userCodeKey []byte
+	guesses     *guesses
 	// relyingParty is the scope of passkeys.
 	relyingParty string
 }
@@ -91,7 +94,14 @@ func New(cfg Config, d Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{Deps: d, cfg: cfg, networkKey: networkKey, nameKey: nameKey, relyingParty: relyingParty}, nil
+	userCodeKey, err := domain.DeriveKey(cfg.CodeHMACKey, "user-code")
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		Deps: d, cfg: cfg, networkKey: networkKey, nameKey: nameKey, userCodeKey: userCodeKey, guesses: newGuesses(d.Clock),
+		relyingParty: relyingParty,
+	}, nil
 }
 
 // now is the time of the running unit, or the clock's outside one.

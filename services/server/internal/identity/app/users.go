@@ -289,6 +289,9 @@ func (s *Service) endCredentials(ctx context.Context, id ids.ID, why endBy) erro
 	if err := s.endSessions(ctx, id, why, everySession); err != nil {
 		return err
 	}
+	if err := s.Store.EndPairings(ctx, id); err != nil {
+		return err
+	}
 	if err := s.Store.RevokeTokensOf(ctx, id, why.reason, s.now(ctx)); err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ const (
 	SecretAgent   SecretKind = "bothy_agent_"
 	SecretApp     SecretKind = "bothy_app_"
 	SecretRefresh SecretKind = "bothy_rt_"
+	// SecretPairing is the code with which a machine collects what a person has approved.
+	SecretPairing SecretKind = "bothy_pair_"
 )
 
 const (

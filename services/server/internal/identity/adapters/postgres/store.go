@@ -46,6 +46,8 @@ func violated(err error) error {
 		return errs.Conflict("device_key_in_use", "This key belongs to a device of another account. Make a new key for this account.").WithCause(err)
 	case "passkey_credentials_credential_key":
 		return errs.Conflict("passkey_in_use", "This passkey is known already. Make a new one.").WithCause(err)
+	case "device_pairings_user_code":
+		return errs.Unavailable(err)
 	case "auth_sessions_device_login":
 		return errs.Conflict("session_exists", "The device has just signed in elsewhere. Try again.").WithCause(err)
 	default:
