@@ -254,8 +254,11 @@ func (s *Service) requireStepUp(ctx context.Context) error {
 // sourceError makes every failure of a source a refusal that passes, but for the repetition
 // of a unit and for what has a public meaning already.
 func sourceError(action authorize.Action, err error) error {
+	if err == nil {
+		return nil // First, so that a decision from memory allocates nothing.
+	}
 	var public *errs.Error
-	if err == nil || errors.As(err, &public) || errors.Is(err, txn.ErrRetry) {
+	if errors.As(err, &public) || errors.Is(err, txn.ErrRetry) {
 		return err
 	}
 	return errs.Unavailable(fmt.Errorf("authorize %s: %w", action, err))

@@ -79,20 +79,34 @@ func (s *Service) heldFresh(ctx context.Context, e *domain.Entry, id ids.ID) (do
 	return e.Space(id), nil
 }
 
-// PrincipalAccess implements authorize.Rights.
+// Standing implements authorize.Rights.
+func (s *Service) Standing(ctx context.Context, principal, channel ids.ID) (authorize.Standing, error) {
+	h, err := s.principalHeld(ctx, principal, channel)
+	return authorize.Standing{
+		Reads: h.Visible(), Orders: h.Level >= domain.Trigger,
+		Moderates: h.Caps.Has(domain.MessagesModerate), Broadcasts: h.Caps.Has(domain.MentionsBroadcast),
+	}, err
+}
+
+// PrincipalAccess gives the access of any principal to a channel at this moment.
 func (s *Service) PrincipalAccess(ctx context.Context, principal, channel ids.ID) (authorize.Access, error) {
+	h, err := s.principalHeld(ctx, principal, channel)
+	return accessOf(h), err
+}
+
+func (s *Service) principalHeld(ctx context.Context, principal, channel ids.ID) (domain.Held, error) {
 	if err := s.queueVersion(ctx); err != nil {
-		return authorize.Access{}, err
+		return domain.Held{}, err
 	}
 	p, err := s.placeOf(ctx, channel)
 	if err != nil {
-		return authorize.Access{}, sourceError("rights", err)
+		return domain.Held{}, sourceError("rights", err)
 	}
 	e, err := s.entry(ctx, principal)
 	if err != nil {
-		return authorize.Access{}, sourceError("rights", err)
+		return domain.Held{}, sourceError("rights", err)
 	}
-	return accessOf(p.held(e)), nil
+	return p.held(e), nil
 }
 
 func (s *Service) placeOf(ctx context.Context, channel ids.ID) (place, error) {

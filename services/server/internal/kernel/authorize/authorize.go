@@ -149,14 +149,27 @@ type Access struct {
 	Capabilities []Capability
 }
 
+// Standing is what a principal may do in a channel. Which level or capability it takes is for
+// authz to know.
+type Standing struct {
+	// Reads: sees the channel and what is written there.
+	Reads bool
+	// Orders: sets agents to work there.
+	Orders bool
+	// Moderates: keeps order there, and is not held back by what keeps others in order.
+	Moderates bool
+	// Broadcasts: calls many people at once.
+	Broadcasts bool
+}
+
 // Rights tells what principals hold, for payloads that show it and for decisions about
 // others than the actor. It never authorizes a request by itself.
 type Rights interface {
 	// AccessOf gives the actor's own access to targets (space or channel); absent targets
 	// are invisible.
 	AccessOf(ctx context.Context, targets []ids.ID) (map[ids.ID]Access, error)
-	// PrincipalAccess gives the access of any principal to a channel at this moment.
-	PrincipalAccess(ctx context.Context, principal, channel ids.ID) (Access, error)
+	// Standing tells what any principal may do in a channel at this moment.
+	Standing(ctx context.Context, principal, channel ids.ID) (Standing, error)
 	// WithTrigger gives the people with effective trigger on the channel at this moment.
 	WithTrigger(ctx context.Context, channel ids.ID) ([]ids.ID, error)
 }

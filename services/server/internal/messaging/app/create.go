@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/chat"
@@ -182,11 +181,11 @@ func (s *Messages) slowDown(ctx context.Context, who actor.Actor, c chat.Channel
 	if c.SlowModeSeconds == 0 || who.Kind != actor.KindPerson {
 		return nil
 	}
-	access, err := s.Rights.PrincipalAccess(ctx, who.ID, c.ID)
+	standing, err := s.Rights.Standing(ctx, who.ID, c.ID)
 	if err != nil {
 		return fmt.Errorf("read the author's rights: %w", err)
 	}
-	if access.Level.Includes(authorize.LevelManage) || slices.Contains(access.Capabilities, authorize.CapMessagesModerate) {
+	if standing.Moderates {
 		return nil
 	}
 	if err := s.Messages.LockAuthor(ctx, who.ID, c.ID); err != nil {

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/identity"
@@ -112,11 +111,11 @@ func (s *Messages) mayBroadcast(ctx context.Context, doc domain.Document, author
 	if !doc.Broadcasts() {
 		return false, "", nil
 	}
-	access, err := s.Rights.PrincipalAccess(ctx, author, channel)
+	standing, err := s.Rights.Standing(ctx, author, channel)
 	if err != nil {
 		return false, "", fmt.Errorf("read the author's rights: %w", err)
 	}
-	if !slices.Contains(access.Capabilities, authorize.CapMentionsBroadcast) {
+	if !standing.Broadcasts {
 		return false, domain.WarnBroadcast, nil
 	}
 	n, err := s.Messages.BroadcastsSince(ctx, author, channel, s.Clock.Now().Add(-time.Hour))
@@ -133,11 +132,11 @@ func (s *Messages) warnHidden(ctx context.Context, text *domain.Text, author, ch
 		if m.Kind != string(domain.RefPrincipal) || m.ID == author {
 			continue
 		}
-		access, err := s.Rights.PrincipalAccess(ctx, m.ID, channel)
+		standing, err := s.Rights.Standing(ctx, m.ID, channel)
 		if err != nil {
 			return fmt.Errorf("read the rights of who is named: %w", err)
 		}
-		if !access.Level.Includes(authorize.LevelRead) {
+		if !standing.Reads {
 			text.Warnings = append(text.Warnings, domain.Warning{Code: domain.WarnNoAccess, Kind: m.Kind, Label: m.Label, ID: m.ID})
 		}
 	}

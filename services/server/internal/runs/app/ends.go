@@ -163,20 +163,20 @@ func (s *Service) mayOrder(ctx context.Context, a agents.Agent, person, channel 
 		return domain.DeniedAgentDisabled, nil
 	}
 	for _, id := range append([]ids.ID{a.ID}, chain...) {
-		access, err := s.d.Rights.PrincipalAccess(ctx, id, channel)
+		standing, err := s.d.Rights.Standing(ctx, id, channel)
 		if err != nil {
 			return "", fmt.Errorf("read the rights of an agent: %w", err)
 		}
-		if !access.Level.Includes(authorize.LevelRead) {
+		if !standing.Reads {
 			return domain.DeniedAgentCannotRead, nil
 		}
 	}
-	access, err := s.d.Rights.PrincipalAccess(ctx, person, channel)
+	standing, err := s.d.Rights.Standing(ctx, person, channel)
 	if err != nil {
 		return "", fmt.Errorf("read the rights of the person: %w", err)
 	}
 	switch {
-	case !access.Level.Includes(authorize.LevelTrigger):
+	case !standing.Orders:
 		return domain.DeniedLevelInsufficient, nil
 	case a.BillingMode == agents.BillingPersonal && a.HolderID != person:
 		return domain.DeniedI1Personal, nil

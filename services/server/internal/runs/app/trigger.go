@@ -10,7 +10,6 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/agents"
 	"github.com/OWNER/bothy/services/server/internal/chat"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
-	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
@@ -286,11 +285,11 @@ func (s *Service) meet(ctx context.Context, o order, list []ids.ID) (meeting, er
 	if m.queued, err = s.d.Runs.QueuedCounts(ctx, list); err != nil {
 		return m, fmt.Errorf("count what waits for the agents: %w", err)
 	}
-	access, err := s.d.Rights.PrincipalAccess(ctx, o.by, o.message.ChannelID)
+	standing, err := s.d.Rights.Standing(ctx, o.by, o.message.ChannelID)
 	if err != nil {
 		return m, fmt.Errorf("read the rights of the author: %w", err)
 	}
-	m.mayOrder = access.Level.Includes(authorize.LevelTrigger)
+	m.mayOrder = standing.Orders
 	return m, nil
 }
 
@@ -305,12 +304,12 @@ func (s *Service) one(ctx context.Context, o order, a agents.Agent, m meeting) (
 			return out, err
 		}
 	}
-	access, err := s.d.Rights.PrincipalAccess(ctx, a.ID, o.message.ChannelID)
+	standing, err := s.d.Rights.Standing(ctx, a.ID, o.message.ChannelID)
 	if err != nil {
 		return messaging.TriggerOutcome{}, fmt.Errorf("read the rights of the agent: %w", err)
 	}
 	facts := domain.Facts{
-		Active: a.Active, CanRead: access.Level.Includes(authorize.LevelRead), MayOrder: m.mayOrder,
+		Active: a.Active, CanRead: standing.Reads, MayOrder: m.mayOrder,
 		Personal: a.BillingMode == agents.BillingPersonal, Holder: a.HolderID == o.by, MaxQueued: s.config.MaxQueued, Queued: m.queued[a.ID],
 	}
 	active, under := m.active[a.ID]

@@ -233,7 +233,7 @@ func TestFaultsOfADraft(t *testing.T) {
 func TestWarningsGoToTheAuthor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.rules.give(w.bob, authorize.Access{})
+	w.rules.give(w.bob, authorize.Standing{})
 	out, err := w.messages.Create(w.as(w.anna), w.thread, draft("@bob @gone @here @nobody"))
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestChannelsOfTheSpaceAreNamedByID(t *testing.T) {
 func TestBroadcastsNeedTheRightAndHaveALimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.rules.give(w.anna, authorize.Access{Level: authorize.LevelWrite, Capabilities: []authorize.Capability{authorize.CapMentionsBroadcast}})
+	w.rules.give(w.anna, authorize.Standing{Reads: true, Broadcasts: true})
 	for i, want := range []string{"<@here> a", "<@here> a", "@here a"} {
 		out, err := w.messages.Create(w.as(w.anna), w.thread, draft("@here a"))
 		if err != nil || out.Message.Content != want || (i == 2) != (len(out.Warnings) == 1 && out.Warnings[0].Code == domain.WarnBroadcastLimited) {
@@ -294,7 +294,7 @@ func TestSlowModeHoldsPeopleBack(t *testing.T) {
 	}
 	w.send(w.agent, "agents are not held back")
 	w.send(w.agent, "nor twice")
-	w.rules.give(w.anna, authorize.Access{Level: authorize.LevelManage})
+	w.rules.give(w.anna, authorize.Standing{Reads: true, Moderates: true})
 	w.send(w.anna, "nor who keeps order")
 	w.send(w.anna, "nor twice")
 	w.clock.Advance(time.Minute)

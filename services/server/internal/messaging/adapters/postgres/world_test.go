@@ -208,9 +208,9 @@ func (w *world) checkLog() {
 
 // rules allows everything that is not denied. Denials are per action or per principal.
 type rules struct {
-	mu     sync.Mutex
-	denied map[authorize.Action]error
-	access map[ids.ID]authorize.Access
+	mu       sync.Mutex
+	denied   map[authorize.Action]error
+	standing map[ids.ID]authorize.Standing
 }
 
 func (r *rules) deny(a authorize.Action, err error) {
@@ -219,13 +219,13 @@ func (r *rules) deny(a authorize.Action, err error) {
 	r.denied = map[authorize.Action]error{a: err}
 }
 
-func (r *rules) give(who ids.ID, a authorize.Access) {
+func (r *rules) give(who ids.ID, a authorize.Standing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.access == nil {
-		r.access = map[ids.ID]authorize.Access{}
+	if r.standing == nil {
+		r.standing = map[ids.ID]authorize.Standing{}
 	}
-	r.access[who] = a
+	r.standing[who] = a
 }
 
 func (r *rules) Authorize(_ context.Context, a authorize.Action, _ authorize.Resource) error {
@@ -247,13 +247,13 @@ func (r *rules) AccessOf(context.Context, []ids.ID) (map[ids.ID]authorize.Access
 	return nil, nil
 }
 
-func (r *rules) PrincipalAccess(_ context.Context, who, _ ids.ID) (authorize.Access, error) {
+func (r *rules) Standing(_ context.Context, who, _ ids.ID) (authorize.Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a, ok := r.access[who]; ok {
+	if a, ok := r.standing[who]; ok {
 		return a, nil
 	}
-	return authorize.Access{Level: authorize.LevelTrigger}, nil
+	return authorize.Standing{Reads: true, Orders: true}, nil
 }
 
 func (r *rules) WithTrigger(context.Context, ids.ID) ([]ids.ID, error) { return nil, nil }

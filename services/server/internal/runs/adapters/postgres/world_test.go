@@ -378,13 +378,14 @@ func (r rights) AccessOf(context.Context, []ids.ID) (map[ids.ID]authorize.Access
 	return nil, errors.New("not asked here")
 }
 
-func (r rights) PrincipalAccess(_ context.Context, principal, channel ids.ID) (authorize.Access, error) {
+func (r rights) Standing(_ context.Context, principal, channel ids.ID) (authorize.Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if channel != r.channel || principal.IsZero() {
-		return authorize.Access{}, fmt.Errorf("rights of %s in %s", principal, channel)
+		return authorize.Standing{}, fmt.Errorf("rights of %s in %s", principal, channel)
 	}
-	return authorize.Access{Level: r.levels[principal]}, nil
+	level := r.levels[principal]
+	return authorize.Standing{Reads: level.Includes(authorize.LevelRead), Orders: level.Includes(authorize.LevelTrigger)}, nil
 }
 
 func (r rights) WithTrigger(context.Context, ids.ID) ([]ids.ID, error) {

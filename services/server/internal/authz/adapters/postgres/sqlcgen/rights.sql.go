@@ -32,7 +32,7 @@ func (q *Queries) EveryoneHasGrantOn(ctx context.Context, targets []ids.ID, with
 
 const heldRead = `-- name: HeldRead :many
 
-SELECT instance_counter_value('permission_version')::bigint AS version, r.principal_id, r.everyone::boolean AS everyone,
+SELECT (SELECT instance_counter_value('permission_version'))::bigint AS version, r.principal_id, r.everyone::boolean AS everyone,
        r.target_kind, r.target_id, r.level, r.capabilities::text[] AS capabilities, r.expires_at, r.group_id
 FROM (
     SELECT NULL::uuid AS principal_id, false AS everyone, ''::text AS target_kind, NULL::uuid AS target_id,
@@ -74,7 +74,8 @@ type HeldReadRow struct {
 // SPDX-License-Identifier: Apache-2.0
 // HeldRead gives, in one snapshot, the version of all rights and every grant that has come to
 // the principals: direct, through a membership, and those of the group of all members with no
-// principal. Rows without a level are the memberships themselves, and the one without a
+// principal. The version is asked for once, as a query of its own: asked for with every row it
+// costs more than the rows. Rows without a level are the memberships themselves, and the one without a
 // principal carries the version when there is nothing else. Served by grants_principal,
 // group_memberships_principal and grants_group.
 func (q *Queries) HeldRead(ctx context.Context, principals []ids.ID) ([]HeldReadRow, error) {
