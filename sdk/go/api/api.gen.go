@@ -904,6 +904,9 @@ type AccessPreview struct {
 	// Affected Members whose rights would differ.
 	Affected int `json:"affected"`
 
+	// I1 What the change would be refused with. A request with its digest takes one of the ways out at once.
+	I1 *I1Problem `json:"i1,omitempty"`
+
 	// Items At most 500.
 	Items     []PreviewedAccess `json:"items"`
 	Truncated bool              `json:"truncated"`

@@ -797,6 +797,9 @@ type AccessPreview struct {
 	// Affected Members whose rights would differ.
 	Affected int `json:"affected"`
 
+	// I1 With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out.
+	I1 *I1Problem `json:"i1,omitempty"`
+
 	// Items At most 500.
 	Items     []PreviewedAccess `json:"items"`
 	Truncated bool              `json:"truncated"`

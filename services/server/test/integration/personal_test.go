@@ -89,7 +89,10 @@ func TestAChangeThatOpensAPersonalAgentIsRefusedWithWaysOut(t *testing.T) {
 		refused.Str("i1.options.1.plan.0.kind") != "reduce_request" {
 		t.Errorf("the answer: %s", refused.Body)
 	}
-	w.outcome(t, w.other)
+	preview := w.owner.Call(t, "previewAccess", harness.Body{"change": harness.Body{"grant_create": grantOf(w.other.ID, "channel", w.place.Channel, "trigger")}}).OK(t)
+	if preview.Str("i1.digest") != refused.Str("i1.digest") || preview.Int("affected") != 1 {
+		t.Errorf("the preview: %s", preview.Body)
+	}
 	asked["resolve_i1"] = harness.Body{"strategy": "reduce_rights", "digest": "of-another-list"}
 	w.owner.Call(t, "createGrant", asked).Refused(t, "i1_violation")
 	asked["resolve_i1"] = out(refused, "reduce_rights")

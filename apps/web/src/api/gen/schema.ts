@@ -2201,6 +2201,8 @@ export interface components {
         AccessPreview: {
             /** @description Members whose rights would differ. */
             affected: number;
+            /** @description What the change would be refused with. A request with its digest takes one of the ways out at once. */
+            i1?: components["schemas"]["I1Problem"];
             /** @description At most 500. */
             items: components["schemas"]["PreviewedAccess"][];
             truncated: boolean;

@@ -163,7 +163,7 @@ func (s *Service) keepPersonal(ctx context.Context, change *rightsChange, after 
 type foundI1 struct {
 	state  *i1State
 	fresh  []domain.Violation
-	answer i1Answer
+	answer I1Answer
 	// hexDigest is the digest as the audit log writes it.
 	hexDigest string
 	plan      []domain.PlanStep

@@ -22,8 +22,8 @@ import (
 // maxViolations bounds what an answer lists; the digest covers all.
 const maxViolations = 100
 
-// i1Answer is the member i1 of the problem document.
-type i1Answer struct {
+// I1Answer is the member i1 of the problem document.
+type I1Answer struct {
 	Digest     string        `json:"digest"`
 	Violations []i1Violation `json:"violations"`
 	Truncated  bool          `json:"truncated"`
@@ -81,7 +81,7 @@ func (s *Service) describeI1(ctx context.Context, change *rightsChange, state *i
 		return nil, err
 	}
 	out.hexDigest = hex.EncodeToString(digest)
-	out.answer = i1Answer{Digest: base64.RawURLEncoding.EncodeToString(digest), Violations: all[:min(len(all), maxViolations)], Truncated: len(all) > maxViolations}
+	out.answer = I1Answer{Digest: base64.RawURLEncoding.EncodeToString(digest), Violations: all[:min(len(all), maxViolations)], Truncated: len(all) > maxViolations}
 	steps, reason, err := s.planI1(ctx, change, state, made)
 	if err != nil {
 		return nil, err

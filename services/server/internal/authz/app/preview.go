@@ -31,6 +31,8 @@ type Preview struct {
 	Affected  int
 	Lines     []PreviewLine
 	Truncated bool
+	// I1 is what a request would be refused with because of a personal agent; nil for nothing.
+	I1 *I1Answer
 }
 
 // Previewed is a change of rights that can be evaluated without doing it.
@@ -46,6 +48,16 @@ type plan struct {
 	person    func(domain.Principal) domain.Principal
 	sources   func(domain.Principal, []domain.Source) []domain.Source
 	structure func(*domain.Structure) *domain.Structure
+	// grant and member are what the change would make.
+	grant  *TriggerGrant
+	member *domain.MemberKey
+}
+
+// overlaid is a principal as the change would leave it.
+type overlaid struct {
+	domain.Principal
+	sources []domain.Source
+	entry   *domain.Entry
 }
 
 // Preview evaluates a change on a snapshot, with the functions of every decision. It takes no
@@ -86,18 +98,20 @@ func (s *Service) evaluate(ctx context.Context, p plan) (Preview, error) {
 	}
 	now := s.now(ctx)
 	var out Preview
+	then := make(map[ids.ID]overlaid, len(people))
 	for _, found := range people {
 		person := principalOf(found)
 		next, held := person, rows.Of(person)
 		if p.person != nil {
 			next = p.person(person)
 		}
-		then := rows.Of(next)
+		sources := rows.Of(next)
 		if p.sources != nil {
-			then = p.sources(next, then)
+			sources = p.sources(next, sources)
 		}
 		was := domain.Compile(person, 0, domain.Sources(held), now)
-		will := domain.Compile(next, 0, domain.Sources(then), now)
+		will := domain.Compile(next, 0, domain.Sources(sources), now)
+		then[person.ID] = overlaid{next, sources, will}
 		diff := domain.Diff(was, will, before, after)
 		if diff.Flags || diff.Size() > 0 {
 			out.Affected++
@@ -111,7 +125,8 @@ func (s *Service) evaluate(ctx context.Context, p plan) (Preview, error) {
 		}
 	}
 	slices.SortStableFunc(out.Lines, func(a, b PreviewLine) int { return a.PrincipalID.Compare(b.PrincipalID) })
-	return out, nil
+	out.I1, err = s.previewI1(ctx, p, before, after, then)
+	return out, err
 }
 
 func (p *Preview) add(l PreviewLine) {
@@ -164,8 +179,14 @@ func (c PreviewGrant) plan(ctx context.Context, s *Service) (plan, error) {
 	if err != nil && !errors.Is(err, ErrNoRow) {
 		return plan{}, fmt.Errorf("read the present grant: %w", err)
 	}
-	given := domain.Source{Counted: domain.Counted{Target: g.Target, Level: g.Level, Caps: g.Caps, ExpiresAt: g.ExpiresAt}}
-	return plan{affected: affected, sources: func(_ domain.Principal, list []domain.Source) []domain.Source {
+	made := TriggerGrant{ID: ids.NewAt(s.now(ctx)), Grant: g.Grant}
+	if g.SubjectKind == SubjectGroup {
+		made.GroupID = g.SubjectID
+		everyone, err := s.store.Everyone(ctx)
+		made.Everyone = err == nil && everyone.ID == g.SubjectID
+	}
+	given := sourceOf(made)
+	return plan{affected: affected, grant: &made, sources: func(_ domain.Principal, list []domain.Source) []domain.Source {
 		list, _ = without(list, func(x domain.Source) bool { return x.GrantID == old.ID })
 		return append(list, given)
 	}}, nil
@@ -214,7 +235,7 @@ func (c PreviewMember) plan(ctx context.Context, s *Service) (plan, error) {
 		return plan{}, err
 	}
 	given, err := s.store.GroupSources(ctx, g.ID, s.now(ctx))
-	return plan{affected: []ids.ID{c.PrincipalID}, sources: func(_ domain.Principal, list []domain.Source) []domain.Source {
+	return plan{affected: []ids.ID{c.PrincipalID}, member: &domain.MemberKey{Group: g.ID, Principal: c.PrincipalID}, sources: func(_ domain.Principal, list []domain.Source) []domain.Source {
 		list, _ = without(list, func(x domain.Source) bool { return x.GroupID == g.ID })
 		if !c.Removed {
 			list = append(list, given...)

@@ -4,6 +4,8 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/OWNER/bothy/services/server/api/jsontype"
@@ -148,13 +150,33 @@ func (h Handlers) PreviewAccess(ctx context.Context, req rest.PreviewAccessReque
 	if err != nil {
 		return nil, err
 	}
-	out := rest.PreviewAccess200JSONResponse{Affected: p.Affected, Truncated: p.Truncated, Items: make([]rest.PreviewedAccess, len(p.Lines))}
+	i1, err := toI1(p.I1)
+	if err != nil {
+		return nil, err
+	}
+	out := rest.PreviewAccess200JSONResponse{I1: i1, Affected: p.Affected, Truncated: p.Truncated, Items: make([]rest.PreviewedAccess, len(p.Lines))}
 	for i, l := range p.Lines {
 		out.Items[i] = rest.PreviewedAccess{
 			PrincipalID: l.PrincipalID, Target: toTarget(l.Target), Before: toHeld(l.Before), After: toHeld(l.After),
 		}
 	}
 	return out, nil
+}
+
+// toI1 gives what a refusal would say the form of the contract: its own words are that form.
+func toI1(answer *app.I1Answer) (*rest.I1Problem, error) {
+	if answer == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return nil, fmt.Errorf("encode the violations: %w", err)
+	}
+	var out rest.I1Problem
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("read the violations back: %w", err)
+	}
+	return &out, nil
 }
 
 // previewed reads the one change of a request.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/authz/app"
+	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
@@ -318,5 +319,80 @@ func TestOfTwoChangesThatMeetOnePasses(t *testing.T) {
 		}
 		b.revoke(b.ben)
 		b.db.Exec(t, "DELETE FROM grants WHERE principal_id = $1 AND target_id = $2", b.helper, b.closed)
+	}
+}
+
+// A login is never refused because of a personal agent: it leaves out the groups that would open
+// one, and the record says so.
+func TestALoginLeavesOutTheGroupsThatOpenAPersonalAgent(t *testing.T) {
+	t.Parallel()
+	b := personal(t)
+	provider := ids.New()
+	made := map[string]ids.ID{}
+	for _, value := range []string{"opens", "reads"} {
+		g, err := b.svc.CreateGroup(b.as(b.owner), app.NewGroup{Name: value, Handle: value, ProviderID: provider, ClaimValue: value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[value] = g.ID
+		grant := newGrant(g.ID, "space", b.space, map[string]string{"opens": "trigger", "reads": "write"}[value])
+		grant.SubjectKind = app.SubjectGroup
+		if _, _, err := b.svc.CreateGrant(b.as(b.owner), grant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claims := authz.Claims{PrincipalID: b.ben, ProviderID: provider, Values: []string{"opens", "reads"}, ValidFor: time.Hour}
+	opts, err := b.svc.Declare(t.Context(), claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.units.Do(t.Context(), func(ctx context.Context) error { return b.svc.Sync(ctx, claims) }, opts...); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.db.Count(t, "SELECT count(*) FROM group_memberships WHERE principal_id = '"+b.ben.String()+"' AND group_id = '"+made["reads"].String()+"'"); n != 1 {
+		t.Errorf("%d memberships that are harmless", n)
+	}
+	if n := b.db.Count(t, "SELECT count(*) FROM group_memberships WHERE group_id = '"+made["opens"].String()+"'"); n != 0 {
+		t.Errorf("%d memberships that open the agent", n)
+	}
+	last := b.audit.allowed[len(b.audit.allowed)-1]
+	if skipped, _ := last.Details["i1_skipped"].([]ids.ID); len(skipped) != 1 || skipped[0] != made["opens"] {
+		t.Errorf("%+v", last)
+	}
+}
+
+// What a preview says is what the request is refused with, so that a way out can be taken at once.
+func TestAPreviewSaysWhatTheRefusalWould(t *testing.T) {
+	t.Parallel()
+	b := personal(t)
+	asked := newGrant(b.ben, "channel", b.open, "trigger")
+	reach := newGrant(b.helper, "channel", b.closed, "read")
+	b.give(b.ben, b.closed, "channel", "trigger")
+	for name, c := range map[string]struct {
+		change  app.Previewed
+		refused error
+	}{
+		"a right":        {app.PreviewGrant{NewGrant: asked}, b.tryGive(b.ben, b.open, "channel", "trigger")},
+		"what it reads":  {app.PreviewGrant{NewGrant: reach}, b.tryGive(b.helper, b.closed, "channel", "read")},
+		"where it works": {app.PreviewPlace{ChannelID: b.closed, Apply: func(c domain.Channel) domain.Channel { c.Operator = b.helper; return c }}, nil},
+	} {
+		p, err := b.svc.Preview(b.as(b.owner), c.change)
+		if err != nil || p.I1 == nil || len(p.I1.Violations) != 1 || len(p.I1.Options) != 2 {
+			t.Errorf("%s: %+v, %v", name, p.I1, err)
+			continue
+		}
+		if c.refused != nil && refusedByI1(t, c.refused).Digest != p.I1.Digest {
+			t.Errorf("%s: the refusal has another digest", name)
+		}
+	}
+	p, err := b.svc.Preview(b.as(b.owner), app.PreviewGrant{NewGrant: asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.svc.CreateGrant(b.resolving(b.as(b.owner), "reduce_rights", p.I1.Digest), asked); err != nil {
+		t.Error(err)
+	}
+	if p, err = b.svc.Preview(b.as(b.owner), app.PreviewGrant{NewGrant: newGrant(b.ben, "space", b.space, "write")}); err != nil || p.I1 != nil {
+		t.Errorf("harmless: %+v, %v", p.I1, err)
 	}
 }
