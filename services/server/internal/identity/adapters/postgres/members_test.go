@@ -363,7 +363,7 @@ func TestTokensOfEveryKind(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, bridge, err = f.Service.CreateFirst(ctx, p.ID, "first", []string{"identity.read"})
+		_, bridge, err = f.Service.CreateFirst(ctx, p.ID, "first", []string{"identity.read"}, nil)
 		return err
 	}))
 	for _, c := range []struct {
