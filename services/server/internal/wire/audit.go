@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/internal/audit/adapters/filesink"
 	audithttp "github.com/OWNER/bothy/services/server/internal/audit/adapters/httpapi"
 	auditjobs "github.com/OWNER/bothy/services/server/internal/audit/adapters/jobs"
+	auditmetrics "github.com/OWNER/bothy/services/server/internal/audit/adapters/otelmetrics"
 	auditpg "github.com/OWNER/bothy/services/server/internal/audit/adapters/postgres"
 	auditapp "github.com/OWNER/bothy/services/server/internal/audit/app"
 	"github.com/OWNER/bothy/services/server/internal/platform/jsoncanon"
@@ -41,7 +42,7 @@ func (p *process) buildAudit(context.Context) error {
 	}
 	service := auditapp.New(config, auditapp.Deps{
 		Store: auditpg.New(p.db), Units: p.units, Clock: p.clock, Counters: p.instance.service, Instance: p.instance.service,
-		Keys: p.instance.service, Public: p.instance.service, Sink: sink, Canonicalize: jsoncanon.Transform, Log: p.log,
+		Keys: p.instance.service, Public: p.instance.service, Sink: sink, Metrics: auditmetrics.New(p.meter, p.clock), Canonicalize: jsoncanon.Transform, Log: p.log,
 	})
 	p.audit = &auditModule{recorder: service, verify: service.ChainVerify(), http: audithttp.Handlers{Audit: service}}
 	auditjobs.Register(p.jobs, p.audit.verify, p.config.Modules.Audit.CheckpointInterval)

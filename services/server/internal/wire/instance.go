@@ -10,6 +10,7 @@ import (
 	instancehttp "github.com/OWNER/bothy/services/server/internal/instance/adapters/httpapi"
 	instancejobs "github.com/OWNER/bothy/services/server/internal/instance/adapters/jobs"
 	"github.com/OWNER/bothy/services/server/internal/instance/adapters/keystore"
+	instancemetrics "github.com/OWNER/bothy/services/server/internal/instance/adapters/otelmetrics"
 	instancepg "github.com/OWNER/bothy/services/server/internal/instance/adapters/postgres"
 	instanceapp "github.com/OWNER/bothy/services/server/internal/instance/app"
 	"github.com/OWNER/bothy/services/server/internal/platform/buildinfo"
@@ -29,7 +30,7 @@ func (p *process) buildInstance(context.Context) error {
 	config.ServerVersion = buildinfo.Current().Version
 	service := instanceapp.New(config, instanceapp.Deps{
 		Store: instancepg.New(p.db), KeyStore: store, Units: p.units, Clock: p.clock, Log: p.log, Settings: identityapp.Settings(),
-		Flags: p.config.Modules.Flags,
+		Flags: p.config.Modules.Flags, Metrics: instancemetrics.New(p.meter),
 		// identity stands above instance and is built after it, before the first request.
 		Checks: []instance.SettingsCheck{func(ctx context.Context, values map[string]any) error {
 			return p.identity.service.CheckSettings(ctx, values)

@@ -160,7 +160,16 @@ func (s *Server) startTelemetry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.telemetry = telemetry
+	s.telemetry, s.meter = telemetry, telemetry.Meter()
+	telemetry.LogFaults(s.log)
+	s.config.PG.Metrics = pg.NewMetrics(s.meter)
+	s.meter.Watch("bothy.process.ready", func(observe otel.Observe) {
+		if s.startup.Check(context.Background()) {
+			observe(1)
+			return
+		}
+		observe(0)
+	})
 	if s.options.Log == nil {
 		s.log = telemetry.WithExport(s.config.Log, s.options.Console.Err, isTerminal(s.options.Console.Err))
 	}
@@ -216,6 +225,7 @@ func (s *Server) openDatabase(ctx context.Context) (err error) {
 	if s.db, err = s.store.open(ctx, s.clock); err != nil {
 		return err
 	}
+	s.db.WatchPool(s.meter)
 	s.runner.OnStop(lifecycle.PhaseStores, "database_pool", 0, func(context.Context) error { s.db.Close(); return nil })
 	s.health.Register("database", func(ctx context.Context) bool { return s.db.Ping(ctx) == nil })
 	if s.config.PG.DSN == "" {

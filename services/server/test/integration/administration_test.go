@@ -3,7 +3,12 @@
 package integration
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/OWNER/bothy/services/server/internal/instance"
@@ -151,4 +156,51 @@ func TestBrowsersReportWhatThePolicyStopped(t *testing.T) {
 	s.Person(t, "ana").Call(t, "submitCspReport", harness.Raw(old), header).Is(t, 204)
 	nobody.Call(t, "submitCspReport", harness.Raw(letters(16<<10+1)), header).Refused(t, "payload_too_large")
 	nobody.Call(t, "submitCspReport", harness.Raw(old)).Refused(t, "unsupported_media_type")
+}
+
+// TestFiguresLeaveByOneWay has the collector that an operator names, and nothing else to ask.
+func TestFiguresLeaveByOneWay(t *testing.T) {
+	var mu sync.Mutex
+	var got []byte
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if body, err := io.ReadAll(r.Body); err == nil && r.URL.Path == "/v1/metrics" {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, body...)
+		}
+	}))
+	defer collector.Close()
+	s := harness.Start(t, harness.WithKeys(map[string]string{"telemetry.otlp_endpoint": collector.URL}))
+	owner := s.Owner(t)
+	owner.Call(t, "getInstance").OK(t)
+	for _, path := range []string{"/metrics", "/healthz"} {
+		if status := get(t, s.URL+path); status != http.StatusNotFound {
+			t.Errorf("%s answers %d", path, status)
+		}
+	}
+	harness.Eventually(t, "the job has looked at the keys", func() bool { return s.JobRuns("instance.key_rotation") > 0 })
+	s.Stop(t)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{
+		"http.server.request.duration", "/api/v1/instance", "bothy.db.tx.duration", "bothy.job.duration", "instance.key_rotation",
+		"bothy.signing_key.age", "bothy.process.ready", "db.client.connection.count",
+	} {
+		if !bytes.Contains(got, []byte(want)) {
+			t.Errorf("%s did not arrive", want)
+		}
+	}
+	if bytes.Contains(got, []byte(owner.ID)) || bytes.Contains(got, []byte(owner.Handle)) {
+		t.Error("figures name a person")
+	}
+}
+
+func get(t *testing.T, address string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	harness.Must(t, err)
+	res, err := http.DefaultClient.Do(req)
+	harness.Must(t, err)
+	harness.Must(t, res.Body.Close())
+	return res.StatusCode
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +83,7 @@ type Chain struct {
 	byPattern map[string]*Operation
 	handled   map[string]next
 	base      http.Header
+	duration  otel.Histogram
 	sealed    bool
 }
 
@@ -97,6 +99,7 @@ func New(o Options, operations []Operation) (*Chain, error) {
 	c := &Chain{
 		options: o, log: o.Log.With("component", "httpserver"), mux: http.NewServeMux(),
 		byPattern: map[string]*Operation{}, handled: map[string]next{}, base: baseHeaders(o.Config),
+		duration: o.Meter.Histogram("http.server.request.duration"),
 	}
 	for _, op := range operations {
 		if _, twice := c.byPattern[op.Pattern]; twice {
@@ -277,6 +280,12 @@ func (c *Chain) account(x *exchange) {
 		x.span.Set(otel.String("bothy.operation", operation), otel.Int("http.response.status_code", status))
 		x.span.End(string(x.code))
 	}
+	route := "unmatched"
+	if x.op != nil {
+		_, route, _ = strings.Cut(x.op.Pattern, " ")
+	}
+	c.duration.Record(x.r.Context(), duration.Seconds(), "http.request.method", method(x.r.Method), "http.route", route,
+		"http.response.status_code", strconv.Itoa(status), "error.type", string(x.code))
 	if c.options.Observe != nil {
 		c.options.Observe(Observation{operation, x.r.Method, status, x.code, duration})
 	}

@@ -224,12 +224,14 @@ func (m *middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner fu
 	}
 	ctx, span := m.rt.deps.Telemetry.Start(actor.With(ctx, actor.System()), "job "+job.Kind,
 		otel.String("bothy.job.kind", job.Kind), otel.Int("bothy.job.attempt", job.Attempt))
-	outcome := ""
+	outcome, began := "", time.Now()
 	defer func() { span.End(outcome) }()
 	err := doInner(ctx)
+	ended := "ok"
 	if err != nil {
-		outcome = "failed"
+		outcome, ended = "failed", "failed"
 	}
+	m.rt.deps.Meter.Histogram("bothy.job.duration").Record(ctx, time.Since(began).Seconds(), "bothy.job.kind", job.Kind, "bothy.outcome", ended)
 	if m.rt.deps.Done != nil {
 		m.rt.deps.Done(job.Kind, err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otel sets up logs, traces and counters.
+// Package otel sets up logs, traces and metrics.
 //
 // Everything leaves over OTLP and only when the operator named a collector; without one the
 // calls cost next to nothing. Telemetry never blocks and never fails a request: queues are
@@ -22,12 +22,14 @@ import (
 	"strings"
 	"time"
 
+	otelapi "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -38,15 +40,16 @@ import (
 
 // Config says where telemetry goes and how much of it.
 type Config struct {
-	Endpoint      string  `key:"telemetry.otlp_endpoint" type:"url" doc:"Base address of an OpenTelemetry collector; empty turns telemetry off."`
-	Protocol      string  `key:"telemetry.otlp_protocol" default:"http" enum:"http" doc:"Protocol towards the collector."`
-	HeadersRef    string  `key:"telemetry.otlp_headers_ref" type:"ref" doc:"Reference to headers for the collector, one \"Name: value\" per line."`
-	CAFile        string  `key:"telemetry.otlp_ca_file" type:"path" doc:"Certificates that the collector's certificate is checked against."`
-	SampleRatio   float64 `key:"telemetry.trace_sample_ratio" default:"0.1" min:"0" max:"1" doc:"Part of the traces that is recorded, decided at their root."`
-	QueueMax      int     `key:"telemetry.queue_max" default:"2048" min:"128" max:"65536" doc:"Spans and log records that wait at most; more are dropped."`
-	ExportLogs    bool    `key:"telemetry.export_logs" default:"false" doc:"Send the log records to the collector as well."`
-	Environment   string
-	Role, Version string
+	Endpoint       string        `key:"telemetry.otlp_endpoint" type:"url" doc:"Base address of an OpenTelemetry collector; empty turns telemetry off."`
+	Protocol       string        `key:"telemetry.otlp_protocol" default:"http" enum:"http" doc:"Protocol towards the collector."`
+	HeadersRef     string        `key:"telemetry.otlp_headers_ref" type:"ref" doc:"Reference to headers for the collector, one \"Name: value\" per line."`
+	CAFile         string        `key:"telemetry.otlp_ca_file" type:"path" doc:"Certificates that the collector's certificate is checked against."`
+	SampleRatio    float64       `key:"telemetry.trace_sample_ratio" default:"0.1" min:"0" max:"1" doc:"Part of the traces that is recorded, decided at their root."`
+	MetricInterval time.Duration `key:"telemetry.metric_interval" default:"15s" min:"5s" max:"5m" doc:"How often figures are sent to the collector."`
+	QueueMax       int           `key:"telemetry.queue_max" default:"2048" min:"128" max:"65536" doc:"Spans and log records that wait at most; more are dropped."`
+	ExportLogs     bool          `key:"telemetry.export_logs" default:"false" doc:"Send the log records to the collector as well."`
+	Environment    string
+	Role, Version  string
 	// Headers is what HeadersRef resolves to.
 	Headers string
 }
@@ -56,6 +59,8 @@ type Telemetry struct {
 	tracer   trace.Tracer
 	provider *sdktrace.TracerProvider
 	logs     *sdklog.LoggerProvider
+	metrics  *sdkmetric.MeterProvider
+	meter    *meter
 	enabled  bool
 }
 
@@ -98,6 +103,9 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 		sdktrace.WithResource(res),
 	)
 	t.tracer = t.provider.Tracer("bothy")
+	if err := t.exportMetrics(ctx, c, base, headers, tlsConfig, res); err != nil {
+		return nil, err
+	}
 	if c.ExportLogs {
 		if err := t.exportLogs(ctx, c, base, headers, tlsConfig, res); err != nil {
 			return nil, err
@@ -134,14 +142,27 @@ func (c Config) resource() *resource.Resource {
 
 // Shutdown sends what waits, for as long as ctx allows.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	var errTraces, errLogs error
+	var errTraces, errLogs, errMetrics error
 	if t != nil && t.provider != nil {
 		errTraces = t.provider.Shutdown(ctx)
 	}
 	if t != nil && t.logs != nil {
 		errLogs = t.logs.Shutdown(ctx)
 	}
-	return errors.Join(errTraces, errLogs)
+	if t != nil && t.metrics != nil {
+		errMetrics = t.metrics.Shutdown(ctx)
+	}
+	return errors.Join(errTraces, errLogs, errMetrics)
+}
+
+// LogFaults writes down what cannot be sent, folded like every other repetition. Without it the
+// libraries write to standard error in a form of their own.
+func (t *Telemetry) LogFaults(log *slog.Logger) {
+	if t.Enabled() {
+		otelapi.SetErrorHandler(otelapi.ErrorHandlerFunc(func(err error) {
+			log.Warn("telemetry cannot be sent", "component", "otel", "error", err)
+		}))
+	}
 }
 
 // Enabled reports whether a collector is configured.

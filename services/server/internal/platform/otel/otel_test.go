@@ -5,10 +5,12 @@ package otel
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,7 +78,7 @@ func TestOnlyATrustedCallerContinuesItsTrace(t *testing.T) {
 	}{
 		{"off", func(*testing.T) *Telemetry { return Off() }},
 		{"on", func(t *testing.T) *Telemetry {
-			tel, err := Setup(context.Background(), Config{Endpoint: "http://127.0.0.1:1", SampleRatio: 0, QueueMax: 128})
+			tel, err := Setup(context.Background(), Config{Endpoint: "http://127.0.0.1:1", SampleRatio: 0, QueueMax: 128, MetricInterval: time.Hour})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +118,7 @@ func TestSpansAndLogsReachTheCollector(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	tel, err := Setup(context.Background(), Config{Endpoint: collector.URL, SampleRatio: 1, QueueMax: 128, ExportLogs: true, Headers: "X-Key: v\n"})
+	tel, err := Setup(context.Background(), Config{Endpoint: collector.URL, SampleRatio: 1, QueueMax: 128, MetricInterval: time.Hour, ExportLogs: true, Headers: "X-Key: v\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +132,74 @@ func TestSpansAndLogsReachTheCollector(t *testing.T) {
 	if traces.Load() == 0 || logs.Load() == 0 || !strings.Contains(out.String(), `"trace_id"`) {
 		t.Errorf("traces %d, logs %d, line %s", traces.Load(), logs.Load(), out.String())
 	}
+}
+
+// TestFiguresReachTheCollector looks for the names and values in what arrives: texts stand in the
+// binary form as they are.
+func TestFiguresReachTheCollector(t *testing.T) {
+	var mu sync.Mutex
+	var got []byte
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/metrics" {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get("X-Key") != "v" {
+			t.Errorf("%v, key %q", err, r.Header.Get("X-Key"))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, body...)
+	}))
+	defer collector.Close()
+	ctx := context.Background()
+	tel, err := Setup(ctx, Config{Endpoint: collector.URL, QueueMax: 128, MetricInterval: time.Hour, Headers: "X-Key: v\n", Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tel.Meter()
+	m.Counter("bothy.panics").Add(ctx, 1, "bothy.component", "jobs", "bothy.secret", "hush")
+	m.Histogram("http.server.request.duration").Record(ctx, 0.02, "http.route", "/api/v1/threads/{thread_id}", "http.request.method", "Ana Berger")
+	m.Gauge("bothy.signing_key.age").Set(ctx, 5, "bothy.purpose", "access")
+	m.Watch("bothy.process.ready", func(observe Observe) { observe(1) })
+	m.Counter("no.such.name").Add(ctx, 1)
+	m.Gauge("bothy.panics").Set(ctx, 1)
+	if err := tel.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{
+		"bothy.panics", "jobs", "http.server.request.duration", "/api/v1/threads/{thread_id}", "other", "bothy.signing_key.age", "access",
+		"bothy.process.ready", "bothy-server", "bothy.telemetry.rejected_values",
+	} {
+		if !bytes.Contains(got, []byte(want)) {
+			t.Errorf("%s did not arrive", want)
+		}
+	}
+	for _, never := range []string{"hush", "Ana", "no.such.name"} {
+		if bytes.Contains(got, []byte(never)) {
+			t.Errorf("%s arrived", never)
+		}
+	}
+}
+
+func TestACollectorThatIsAwayDelaysNothing(t *testing.T) {
+	ctx := context.Background()
+	tel, err := Setup(ctx, Config{Endpoint: "http://127.0.0.1:1", QueueMax: 128, MetricInterval: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for range 1000 {
+		tel.Meter().Counter("bothy.panics").Add(ctx, 1, "bothy.component", "jobs")
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("counting took %s", d)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = tel.Shutdown(ctx)
 }
 
 func TestMemoryMeterSums(t *testing.T) {

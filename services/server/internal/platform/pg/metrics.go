@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/platform/otel"
 )
 
 // Outcome is how a unit of work ended.
@@ -35,6 +36,49 @@ type Metrics interface {
 	FlushGroup(ctx context.Context, size int)
 	// ListenReconnected counts replaced LISTEN connections, by application name.
 	ListenReconnected(ctx context.Context, appName string)
+}
+
+// NewMetrics measures into a meter.
+func NewMetrics(m otel.Meter) Metrics {
+	return metered{
+		units: m.Histogram("bothy.db.tx.duration"), repeated: m.Counter("bothy.db.tx.retries"),
+		acquire: m.Histogram("db.client.connection.wait_time"), flush: m.Histogram("bothy.db.flush.wait"),
+		group: m.Histogram("bothy.db.flush.group_size"), listen: m.Counter("bothy.db.listen.reconnects"),
+	}
+}
+
+// WatchPool lets a meter read how many connections of the pool are in use.
+func (db *DB) WatchPool(m otel.Meter) {
+	m.Watch("db.client.connection.count", func(observe otel.Observe) {
+		s := db.Stat()
+		observe(float64(s.AcquiredConns()), "db.client.connection.state", "used")
+		observe(float64(s.IdleConns()), "db.client.connection.state", "idle")
+	})
+}
+
+type metered struct {
+	units, acquire, flush, group otel.Histogram
+	repeated, listen             otel.Counter
+}
+
+func (m metered) UnitDone(ctx context.Context, outcome Outcome, d time.Duration) {
+	m.units.Record(ctx, d.Seconds(), "bothy.outcome", string(outcome))
+}
+
+func (m metered) UnitRepeated(ctx context.Context, reason string) {
+	m.repeated.Add(ctx, 1, "bothy.reason", reason)
+}
+
+func (m metered) AcquireWait(ctx context.Context, d time.Duration) {
+	m.acquire.Record(ctx, d.Seconds())
+}
+
+func (m metered) FlushWait(ctx context.Context, d time.Duration) { m.flush.Record(ctx, d.Seconds()) }
+
+func (m metered) FlushGroup(ctx context.Context, size int) { m.group.Record(ctx, float64(size)) }
+
+func (m metered) ListenReconnected(ctx context.Context, appName string) {
+	m.listen.Add(ctx, 1, "bothy.component", appName)
 }
 
 // noMetrics is the default.

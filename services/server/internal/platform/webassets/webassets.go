@@ -292,7 +292,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f := h.files[name]
 	if f == nil {
-		if isBelow(name, "assets") || isBelow(name, referenceRoot) {
+		if isBelow(name, "assets") || isBelow(name, referenceRoot) || probed[name] {
 			httpserver.WriteError(w, r, errs.NotFound())
 			return
 		}
@@ -301,6 +301,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.setHeaders(w.Header())
 	serve(w, r, f)
 }
+
+// probed are the paths that monitoring asks for. What it looks for lies elsewhere, and a page
+// would look like an answer.
+var probed = map[string]bool{"metrics": true, "healthz": true, "readyz": true}
 
 func pageOf(name string) string {
 	if isBelow(name, "console") {
