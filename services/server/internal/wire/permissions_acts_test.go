@@ -25,6 +25,14 @@ import (
 
 func one[T any](rt *rapid.T, list []T, what string) T { return rapid.SampledFrom(list).Draw(rt, what) }
 
+// drawActor is mostly the owner, who may, so that much is given.
+func (s *stage) drawActor(rt *rapid.T) ids.ID {
+	if rapid.IntRange(0, 2).Draw(rt, "by") > 0 {
+		return s.owner
+	}
+	return one(rt, s.ofKind("person"), "by whom")
+}
+
 // drawGrant is a right that somebody might give.
 func (s *stage) drawGrant(rt *rapid.T) *permissions.Grant {
 	g := &permissions.Grant{Level: one(rt, []string{"read", "write", "trigger", "manage"}, "level")}
@@ -85,7 +93,7 @@ func (s *stage) mayHandle(who ids.ID, g *permissions.Grant) bool {
 }
 
 func (s *stage) actGive(rt *rapid.T) {
-	g, by := s.drawGrant(rt), one(rt, s.ofKind("person"), "by")
+	g, by := s.drawGrant(rt), s.drawActor(rt)
 	in := authzapp.NewGrant{
 		SubjectKind: authzapp.SubjectPrincipal, SubjectID: g.Principal, Level: g.Level, Capabilities: g.Capabilities, ExpiresAt: g.Ends,
 		Target: authzdomain.Target{Kind: authzdomain.TargetKind(g.Target.Kind), ID: g.Target.ID},
@@ -138,7 +146,7 @@ func (s *stage) actTake(rt *rapid.T) {
 	if len(s.world.Grants) == 0 {
 		rt.Skip("nothing is given")
 	}
-	g, by := one(rt, s.world.Grants, "grant"), one(rt, s.ofKind("person"), "by")
+	g, by := one(rt, s.world.Grants, "grant"), s.drawActor(rt)
 	err := s.r.authz.service.RevokeGrant(s.as(by), g.ID)
 	p := s.world.Principal(by)
 	may := p.Active && (g.Principal == by || s.mayHandle(by, g))
@@ -167,9 +175,9 @@ func (s *stage) actMember(rt *rapid.T) {
 	if len(s.world.Groups) < 2 {
 		rt.Skip("there is no group")
 	}
-	g, p, by := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member"), one(rt, s.ofKind("person"), "by")
+	g, p, by := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member"), s.drawActor(rt)
 	at := s.membership(g.ID, p.ID)
-	if rapid.IntRange(0, 2).Draw(rt, "what") == 0 {
+	if rapid.IntRange(0, 3).Draw(rt, "what") == 0 {
 		err := s.r.authz.service.RemoveMember(s.as(by), g.ID, p.ID)
 		may := at >= 0 && (s.leads(by, g.ID) || by == p.ID && s.world.Principal(by).Active)
 		if may != (err == nil) {

@@ -75,7 +75,7 @@ func (s *stage) play(rt *rapid.T, long bool) {
 		}
 	}
 	rt.Repeat(map[string]func(*rapid.T){
-		"give": act(s.actGive), "give more": act(s.actGive), "take": act(s.actTake), "member": act(s.actMember),
+		"give": act(s.actGive), "give more": act(s.actGive), "take": act(s.actTake), "member": act(s.actMember), "member more": act(s.actMember),
 		"pass": act(s.actPass), "sweep": s.actSweep, "group": act(s.actGroup), "person": act(s.actPerson), "agent": act(s.actAgent),
 		"channel": act(s.actChannel), "place": act(s.actPlace), "direct": act(s.actDirect),
 		"catch up": s.actCatchUp, "race": s.unheard(s.actRace),
@@ -246,6 +246,11 @@ func (s *stage) say(q permissions.Question) string {
 	text := fmt.Sprintf("%s by %s on %+v, scopes %q, fresh %v, for %v", q.Action, s.who(q.Caller), q.Resource, q.Scopes, q.Fresh, q.For)
 	if c := s.world.Channel(q.Resource.ChannelID); c != nil {
 		text += "\nin " + s.where(permissions.ChannelTarget(c.ID))
+	}
+	for _, p := range s.world.Principals {
+		if p.ID == q.Resource.ID {
+			text += "\nabout " + s.who(p.ID)
+		}
 	}
 	for _, g := range s.world.Grants {
 		text += "\n" + strconv.Quote(fmt.Sprintf("%+v", *g))

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,9 @@ type slot struct {
 	pins       int
 	// least is the version a loaded entry must at least have: a change came meanwhile.
 	least int64
-	used  atomic.Int64
+	// wanted are others whose rights a decision about the principal needed and did not find.
+	wanted []ids.ID
+	used   atomic.Int64
 }
 
 func newCache(limit int) *cache {
@@ -110,6 +113,31 @@ func (c *cache) put(e *domain.Entry, generation uint64) bool {
 		s.entry, s.generation = e, generation
 	}
 	return true
+}
+
+// maxWanted bounds what one principal waits for; the others are asked for again.
+const maxWanted = 1000
+
+// want notes that a decision about the principal needs the rights of another; wanted gives what was
+// noted and forgets it.
+func (c *cache) want(principal, other ids.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.slots[principal]; s != nil && len(s.wanted) < maxWanted && !slices.Contains(s.wanted, other) {
+		s.wanted = append(s.wanted, other)
+	}
+}
+
+func (c *cache) wanted(principal ids.ID) []ids.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.slots[principal]
+	if s == nil {
+		return nil
+	}
+	out := s.wanted
+	s.wanted = nil
+	return out
 }
 
 // release lets a pinned principal go.

@@ -97,7 +97,16 @@ func (s *Service) Admit(principal ids.ID, action authorize.Action, r authorize.R
 	q := request{spec: spec, kind: actor.Kind(e.Kind), caller: principal, r: r}
 	s.placeInMemory(&q, st)
 	if q.meets(e) {
-		q.shared = s.sharesInMemory(e, r.ID, st)
+		other := s.cache.get(r.ID, 0, s.generation(), s.clock.Now())
+		switch {
+		case other != nil:
+			q.shared = shares(e, other, st)
+		case version > 0: // What is stored can wait until Fill has read the other.
+			s.cache.want(principal, r.ID)
+			return authorize.Unknown
+		default: // A signal cannot: members count as knowing an agent whose rights are not here.
+			q.shared = member(e)
+		}
 	}
 	if judge(&q, e).code != "" {
 		return authorize.Denied
@@ -143,16 +152,6 @@ func (s *Service) placeInMemory(q *request, st *domain.Structure) {
 	}
 }
 
-// sharesInMemory tells whether another principal may be known to the holder of the entry. When
-// the other's own rights are not in memory, members count as knowing an agent, as the directory
-// shows it to them anyway; guests, agents and apps do not.
-func (s *Service) sharesInMemory(e *domain.Entry, agent ids.ID, st *domain.Structure) bool {
-	if other := s.cache.get(agent, 0, s.generation(), s.clock.Now()); other != nil {
-		return shares(e, other, st)
-	}
-	return member(e)
-}
-
 // Located implements authorize.Delivery.
 func (s *Service) Located(r authorize.Resource) (channel, space ids.ID, known bool) {
 	st := s.cache.structure.Load()
@@ -178,6 +177,11 @@ func (s *Service) Fill(ctx context.Context, principal ids.ID) error {
 	version, err := s.versions.Current(ctx, instance.CounterPermissionVersion)
 	if err != nil {
 		return sourceError("delivery", err)
+	}
+	for _, other := range s.cache.wanted(principal) {
+		if _, err := s.load(ctx, other, version, false); err != nil {
+			return sourceError("delivery", err)
+		}
 	}
 	if _, err = s.load(ctx, principal, version, true); err != nil {
 		s.cache.release(principal)

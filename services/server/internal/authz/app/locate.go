@@ -146,21 +146,20 @@ func (s *Service) sharesPlace(ctx context.Context, e *domain.Entry, agent ids.ID
 }
 
 func shares(e, other *domain.Entry, st *domain.Structure) bool {
-	reach := other.Reach(st)
-	if reach.All && readsAny(e.Reach(st), st) {
+	own, reach := e.Reach(st), other.Reach(st)
+	if own.All && readsAny(reach, st) || reach.All && readsAny(own, st) {
 		return true
 	}
-	for _, id := range reach.Spaces {
-		if e.Space(id).Visible() {
-			return true
-		}
-	}
-	for _, id := range reach.Channels {
-		if c, ok := st.Channel(id); ok && e.Channel(c).Visible() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reach.Spaces, func(id ids.ID) bool { return e.Space(id).Visible() }) ||
+		readsOneOf(e, reach.Channels, st) || readsOneOf(other, own.Channels, st)
+}
+
+// readsOneOf reports whether the holder of the entry reads one of the channels.
+func readsOneOf(e *domain.Entry, channels []ids.ID, st *domain.Structure) bool {
+	return slices.ContainsFunc(channels, func(id ids.ID) bool {
+		c, ok := st.Channel(id)
+		return ok && e.Channel(c).Visible()
+	})
 }
 
 // readsAny reports whether a reach has a place that is no conversation: who reads everything

@@ -41,7 +41,8 @@ type Delivery interface {
 	// Admit decides whether the principal may receive something about the resource with
 	// rights of at least the given version.
 	Admit(principal ids.ID, action Action, r Resource, version int64) Verdict
-	// Fill loads the principal's rights and keeps them until Release.
+	// Fill loads the principal's rights, and those of others that a decision lacked, and keeps
+	// the former until Release.
 	Fill(ctx context.Context, principal ids.ID) error
 	// Release lets the rights of a principal go; calls pair with Fill.
 	Release(principal ids.ID)

@@ -139,14 +139,14 @@ func (c *CatchUp) page(ctx context.Context, recipient ids.ID, cursor, target int
 
 // admit decides about each row and ends the page early when it grows too large.
 func (c *CatchUp) admit(page *sync.Page, recipient ids.ID, rows []eventlog.Record) error {
-	size := 0
+	size, stale := 0, false
 	for _, e := range rows {
-		switch sync.Admit(c.delivery, recipient, e) {
-		case authorize.Unknown:
-			return errStale
-		case authorize.Denied:
+		switch verdict := sync.Admit(c.delivery, recipient, e); {
+		case verdict == authorize.Unknown:
+			stale = true // The others are asked all the same, so that one Fill is enough for all.
 			continue
-		case authorize.Admitted:
+		case verdict == authorize.Denied, stale:
+			continue
 		}
 		size += len(e.Payload)
 		if size > c.config.PageBytes && len(page.Events) > 0 {
@@ -154,6 +154,9 @@ func (c *CatchUp) admit(page *sync.Page, recipient ids.ID, rows []eventlog.Recor
 			return nil
 		}
 		page.Events = append(page.Events, e)
+	}
+	if stale {
+		return errStale
 	}
 	return nil
 }
