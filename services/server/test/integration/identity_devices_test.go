@@ -31,7 +31,9 @@ func TestANewDeviceWaitsForApproval(t *testing.T) {
 	own, administration, stranger := ana.Connect(t), owner.Connect(t), eve.Connect(t)
 	phone, waiting := signInWaiting(t, ana)
 	id, code := waiting.Str("device_id"), waiting.Str("verification_code")
-	named := func(e harness.Event) bool { return e.Str("data.device.id") == id && e.Str("data.verification_code") == code }
+	named := func(e harness.Event) bool {
+		return e.Str("data.device.id") == id && e.Str("data.verification_code") == code
+	}
 	own.Event(t, "device.pending", named)
 	administration.Event(t, "device.pending", func(e harness.Event) bool { return named(e) && e.Str("data.principal.id") == ana.ID })
 	ask(t, phone, waiting).Is(t, http.StatusAccepted)

@@ -45,6 +45,9 @@ var leaks = []leak{
 	{op: "getInstance", by: "caller"},
 	{op: "getInstanceSettings", by: "owner"},
 
+	{op: "listFeatureFlags", by: "owner"},
+	{op: "listSigningKeys", by: "owner", shows: "kid"},
+
 	{op: "listGroups", by: "caller", shows: "{group}", known: ofGroups},
 	{op: "listGroups", by: "caller", with: with(harness.Query{"query": "{group handle}"}), shows: "{group}", known: ofGroups},
 	{op: "getGroup", by: "caller", with: with("{group}"), shows: "{group}", known: ofGroups},
@@ -99,6 +102,7 @@ var leaks = []leak{
 
 	{op: "listAgents", by: "caller", shows: "{agent}"},
 	{op: "getAgent", by: "caller", with: with("{agent}"), shows: "{agent}"},
+	{op: "listAgentTriggerers", by: "owner", with: with("{agent}"), shows: "{person}"},
 	{op: "listThreadRuns", by: "caller", with: with("{thread}"), shows: "{run}"},
 	{op: "getRun", by: "caller", with: with("{run}"), shows: "{run}"},
 	{op: "getRunContext", by: "agent", with: with("{run}", harness.Invocation("{order}")), shows: "messages"},
