@@ -169,6 +169,11 @@ func secretsInit(_ context.Context, c *call) int {
 	set.StringVar(&o.Target, "target", "", "`folder` that gets _store with every secret")
 	set.StringVar(&o.Source, "source", "", "`folder` with secrets that exist already")
 	set.BoolVar(&o.AdoptSource, "adopt-source", false, "let the source win where both differ; the former value stays as NAME.previous")
+	set.Func("owner", "`SERVICE=UID:GID` gets a folder beside _store with copies of what it uses; repeatable", func(text string) error {
+		owner, err := secrets.ParseOwner(text)
+		o.Owners = append(o.Owners, owner)
+		return err
+	})
 	if code, ok := c.parse(set); !ok {
 		return code
 	}

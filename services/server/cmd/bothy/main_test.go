@@ -72,6 +72,19 @@ func TestSecretsAreMadeOnce(t *testing.T) {
 	if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
 		t.Error("the second call changed a secret")
 	}
+	mine := fmt.Sprintf("server=%d:%d", os.Geteuid(), os.Getegid())
+	if code, _, stderr = invoke("secrets", "init", "--target", dir, "--owner", mine); code != exitOK {
+		t.Errorf("with an owner: exit code %d, %s", code, stderr)
+	}
+	if copied, err := os.ReadFile(filepath.Join(dir, "server", "auth_code_hmac_key")); err != nil || string(copied) != string(before) {
+		t.Errorf("the service has no copy: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "server", "database_owner_password")); err == nil {
+		t.Error("the service got what it does not use")
+	}
+	if code, _, _ = invoke("secrets", "init", "--target", dir, "--owner", "nobody=1:1"); code != exitUsage {
+		t.Errorf("an unknown service: exit code %d", code)
+	}
 	if code, _, _ = invoke("secrets", "init"); code != exitUsage {
 		t.Errorf("without a target: exit code %d", code)
 	}

@@ -79,7 +79,7 @@ func (a *Authenticator) session(ctx context.Context, token string, c actor.Crede
 	now := a.clock.Now()
 	claims, err := domain.ReadAccessClaims(payload, a.cfg.origin(), now)
 	switch {
-	case errors.Is(err, domain.ErrAccessTokenExpired):
+	case errors.Is(err, domain.ErrAccessTokenExpired), errors.Is(err, domain.ErrAccessTokenAddress):
 		return actor.Actor{}, errTokenExpired()
 	case err != nil:
 		return actor.Actor{}, errUnauthenticated("", err)

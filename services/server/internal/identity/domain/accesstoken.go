@@ -20,6 +20,10 @@ var (
 	ErrAccessToken = errors.New("not an access token of this instance")
 	// ErrAccessTokenExpired means that the token was good and has ended.
 	ErrAccessTokenExpired = errors.New("access token has expired")
+	// ErrAccessTokenAddress means that the token was made when the instance had another
+	// address. Its signature is this instance's, so its session is alive and a new token may
+	// be had.
+	ErrAccessTokenAddress = errors.New("access token of another address")
 )
 
 // AccessClaims are what an access token says. It holds no right, name or address: those
@@ -73,15 +77,18 @@ func (c AccessClaims) Encode() ([]byte, error) {
 }
 
 // ReadAccessClaims reads the payload of a token whose signature was verified. It fails
-// with ErrAccessToken or ErrAccessTokenExpired.
+// with ErrAccessToken, ErrAccessTokenExpired or ErrAccessTokenAddress.
 func ReadAccessClaims(payload []byte, issuer string, now time.Time) (AccessClaims, error) {
 	var j accessJSON
 	if err := json.Unmarshal(payload, &j); err != nil {
 		return AccessClaims{}, ErrAccessToken
 	}
 	jkt, err := ParseThumbprint(j.Cnf.JKT)
-	if err != nil || j.Iss != issuer || j.Aud != Audience || j.Sub.IsZero() || j.Sid.IsZero() {
+	if err != nil || j.Aud != Audience || j.Sub.IsZero() || j.Sid.IsZero() {
 		return AccessClaims{}, ErrAccessToken
+	}
+	if j.Iss != issuer {
+		return AccessClaims{}, ErrAccessTokenAddress
 	}
 	c := AccessClaims{
 		Issuer: j.Iss, PrincipalID: j.Sub, SessionID: j.Sid, DeviceID: ids.Deref(j.Did), SessionKind: j.Sk,

@@ -210,7 +210,7 @@ func TestAccessClaims(t *testing.T) {
 	if err != nil || got.SessionID != want.SessionID || got.JKT != want.JKT || got.Epoch != 3 || !got.ExpiresAt.Equal(want.ExpiresAt) {
 		t.Fatalf("read back %+v, %v", got, err)
 	}
-	if _, err := ReadAccessClaims(payload, "https://other.example", now); !errors.Is(err, ErrAccessToken) {
+	if _, err := ReadAccessClaims(payload, "https://other.example", now); !errors.Is(err, ErrAccessTokenAddress) {
 		t.Errorf("another issuer: %v", err)
 	}
 	if _, err := ReadAccessClaims(payload, "https://chat.example", now.Add(10*time.Minute)); !errors.Is(err, ErrAccessTokenExpired) {
