@@ -49,3 +49,14 @@ CREATE TABLE device_pairings (
 CREATE UNIQUE INDEX device_pairings_user_code ON device_pairings (user_code_hash) WHERE state = 'pending';
 CREATE INDEX device_pairings_expiry ON device_pairings (expires_at);
 CREATE INDEX device_pairings_approved ON device_pairings (principal_id) WHERE state = 'approved';
+
+-- What is removed once it has been over for long enough, oldest first.
+CREATE INDEX refresh_tokens_issued ON refresh_tokens (issued_at);
+CREATE INDEX auth_sessions_over ON auth_sessions ((COALESCE(ended_at, expires_at)));
+CREATE INDEX auth_sessions_children ON auth_sessions (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX auth_sessions_device ON auth_sessions (device_id);
+CREATE INDEX devices_over ON devices (revoked_at) WHERE state = 'revoked';
+CREATE INDEX api_tokens_over ON api_tokens ((COALESCE(revoked_at, expires_at)));
+CREATE INDEX passkey_credentials_over ON passkey_credentials (revoked_at) WHERE revoked_at IS NOT NULL;
+CREATE INDEX enrollment_codes_over ON enrollment_codes ((COALESCE(redeemed_at, revoked_at, expires_at)));
+CREATE INDEX device_keys_of ON device_keys (device_id);

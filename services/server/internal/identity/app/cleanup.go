@@ -20,16 +20,16 @@ const (
 
 var errKindNotOurs = errors.New("people are not changed through this port")
 
-// Cleanup is the job identity.auth_cleanup: it deletes logins that are over and revokes
-// devices that nobody has used for long, that waited in vain or never came for their session.
-// No decision waits for it, and a repetition finds nothing.
+// Cleanup is the job identity.auth_cleanup: it deletes logins that are over, revokes devices
+// that nobody has used for long, that waited in vain or never came for their session, and
+// removes what ended long ago. No decision waits for it, and a repetition finds nothing.
 func (s *Service) Cleanup(ctx context.Context) error {
 	ctx = actor.With(ctx, actor.System())
 	for name, remove := range map[string]func(context.Context, time.Time, int) (int, error){
 		"logins": s.Store.DeleteExpiredFlows, "challenges": s.Store.DeleteExpiredChallenges,
 		"pairings": s.Store.DeleteExpiredPairings,
 	} {
-		if err := s.deleteExpired(ctx, remove); err != nil {
+		if err := s.inBatches(ctx, s.Clock.Now(), remove); err != nil {
 			return fmt.Errorf("delete expired %s: %w", name, err)
 		}
 	}
@@ -42,15 +42,15 @@ func (s *Service) Cleanup(ctx context.Context) error {
 			return fmt.Errorf("revoke a device that expires: %w", err)
 		}
 	}
-	return nil
+	return s.purge(ctx)
 }
 
-// deleteExpired empties a table of what is over, one batch per unit.
-func (s *Service) deleteExpired(ctx context.Context, remove func(ctx context.Context, before time.Time, batch int) (int, error)) error {
+// inBatches removes what was over before the moment, one batch per unit.
+func (s *Service) inBatches(ctx context.Context, before time.Time, remove func(ctx context.Context, before time.Time, batch int) (int, error)) error {
 	for deleted := cleanupBatch; deleted == cleanupBatch; {
 		err := s.Units.Do(ctx, func(ctx context.Context) error {
 			var err error
-			deleted, err = remove(ctx, s.now(ctx), cleanupBatch)
+			deleted, err = remove(ctx, before, cleanupBatch)
 			return err
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 // Config has the keys of identity. Fields without a key are set by the composition root.
 type Config struct {
 	CleanupInterval      time.Duration `key:"auth.cleanup_interval" default:"10m" min:"1m" max:"24h" doc:"How often expired logins and unused devices are removed."`
+	SecurityRetention    time.Duration `key:"retention.security" default:"2160h" min:"0s" max:"87600h" doc:"How long ended sessions, revoked devices, tokens and passkeys and used codes are kept; 0 keeps them for ever, other values are at least 24h."`
 	DevicePendingTTL     time.Duration `key:"auth.device_pending_ttl" default:"24h" min:"5m" max:"168h" doc:"How long a new device waits for approval."`
 	DeviceInactiveRevoke time.Duration `key:"auth.device_inactive_revoke_after" default:"2160h" min:"24h" max:"87600h" doc:"A device nobody has used for so long is revoked; above auth.session_idle_ttl."`
 	AccessTokenTTL       time.Duration `key:"auth.access_token_ttl" default:"10m" min:"1m" max:"1h" doc:"Lifetime of an access token."`
@@ -48,7 +49,7 @@ type Config struct {
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
 	return Config{
-		CleanupInterval: 10 * time.Minute, DevicePendingTTL: 24 * time.Hour, DeviceInactiveRevoke: 2160 * time.Hour,
+		CleanupInterval: 10 * time.Minute, SecurityRetention: 2160 * time.Hour, DevicePendingTTL: 24 * time.Hour, DeviceInactiveRevoke: 2160 * time.Hour,
 		AccessTokenTTL: 10 * time.Minute, StepUpTTL: 5 * time.Minute, SessionIdleTTL: 720 * time.Hour, SessionMaxTTL: 4320 * time.Hour,
 		RefreshReuseGrace: 24 * time.Hour, LoginFlowTTL: 10 * time.Minute, PairingTTL: 10 * time.Minute, EnrollmentTTL: 72 * time.Hour, RecoveryTTL: time.Hour,
 		DPoPNonceTTL: 3 * time.Minute, DPoPReplayMax: 200_000, ClockSkew: time.Minute, PasswordMinLength: 12, LockoutDuration: 15 * time.Minute,
@@ -73,6 +74,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", CodeKeyMin)
 	case c.DeviceInactiveRevoke <= c.SessionIdleTTL:
 		return fmt.Errorf("auth.device_inactive_revoke_after: must be above auth.session_idle_ttl")
+	case c.SecurityRetention != 0 && c.SecurityRetention < 24*time.Hour:
+		return fmt.Errorf("retention.security: must be 0 or at least 24h")
 	case c.SessionIdleTTL > c.SessionMaxTTL:
 		return fmt.Errorf("auth.session_idle_ttl: must not be above auth.session_max_ttl")
 	}

@@ -25,6 +25,7 @@ type Store interface {
 	Sessions
 	RefreshTokens
 	APITokens
+	Retention
 	SourceReads
 	ProviderStore
 }
