@@ -217,3 +217,39 @@ func TestMembershipsEndAndAreAnnounced(t *testing.T) {
 		return s.JobRuns("authz.expiry_sweep") > 0 && s.JobRuns("authz.expiry_reminder") > 0
 	})
 }
+
+// TestALargeGroupIsOneChange gives and takes the rights of more members than a unit appends
+// events of its own.
+func TestALargeGroupIsOneChange(t *testing.T) {
+	const members = 1100
+	s := harness.Start(t)
+	owner, ana := s.Owner(t), s.Person(t, "ana")
+	place := s.Space(t, "read")
+	group := newGroup(t, s, ana)
+	s.DB.Exec(t, `WITH made AS (
+			INSERT INTO principals (id, kind, handle, display_name, search_text, created_at)
+			SELECT gen_random_uuid(), 'person', 'many-' || n, 'Member', 'many', now() FROM generate_series(1, $1::int) n
+			RETURNING id), people AS (
+			INSERT INTO users (principal_id, locale, time_zone) SELECT id, 'en', 'UTC' FROM made)
+		INSERT INTO group_memberships (id, group_id, principal_id, source, created_at)
+		SELECT gen_random_uuid(), $2, id, 'manual', now() FROM made`, members, group)
+	told := func(cause string) int64 {
+		return s.DB.Count(t, "SELECT count(*) FROM event_log WHERE type = 'access.changed' AND payload ->> 'cause' = $1", cause)
+	}
+	grantGroup(t, s, group, "read", "space", place.Space)
+	if n := told("grant.create"); n != members+1 {
+		t.Errorf("%d are told of the grant, want %d", n, members+1)
+	}
+	holders := owner.Call(t, "listAccessHolders", harness.Query{"target": "space:" + place.Space, "limit": "200"}).OK(t)
+	if len(holders.List("items")) != 200 || holders.Str("next_cursor") == "" {
+		t.Errorf("holders: %d", len(holders.List("items")))
+	}
+	if seen := owner.Call(t, "previewAccess", harness.Body{"change": harness.Body{"group_delete": harness.Body{"group_id": group}}}).OK(t); seen.Int("affected") != members+1 || seen.At("truncated") != true {
+		t.Errorf("preview: %d", seen.Int("affected"))
+	}
+	owner.Call(t, "deleteGroup", group, harness.IfMatch(1)).Is(t, http.StatusNoContent)
+	if n := told("group.delete"); n != members+1 {
+		t.Errorf("%d are told of the end, want %d", n, members+1)
+	}
+	ana.Call(t, "getSpace", place.Space).Refused(t, "not_found")
+}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
@@ -87,7 +86,7 @@ func (s *Service) Explain(ctx context.Context, q Question) (Explanation, error) 
 		if len(people) == 0 {
 			return errs.NotFound()
 		}
-		p := principalOf(people[0])
+		p := toPrincipal(people[0])
 		rows, err := s.store.Sources(ctx, []ids.ID{p.ID}, spot.around())
 		if err != nil {
 			return err
@@ -175,10 +174,6 @@ func (s *Service) mayExplain(ctx context.Context, at spot, principal ids.ID) err
 		}
 	}
 	return nil
-}
-
-func principalOf(p authz.Principal) domain.Principal {
-	return domain.Principal{ID: p.ID, Kind: domain.Kind(p.Kind), Active: p.Active, Owner: p.Owner, Guest: p.Guest}
 }
 
 // whyDenied puts the action, or reading, to the checks of every request.

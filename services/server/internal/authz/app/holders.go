@@ -75,7 +75,7 @@ func (s *Service) holdersAmong(ctx context.Context, at spot, candidates []ids.ID
 	var out []Holder
 	steps := map[ids.ID][]domain.Step{}
 	for _, found := range people {
-		p := principalOf(found)
+		p := toPrincipal(found)
 		held, reasons := domain.Derive(p, at.Spot, rows.Of(p), s.now(ctx))
 		if held.Level < least {
 			continue

@@ -100,7 +100,7 @@ func (s *Service) evaluate(ctx context.Context, p plan) (Preview, error) {
 	var out Preview
 	then := make(map[ids.ID]overlaid, len(people))
 	for _, found := range people {
-		person := principalOf(found)
+		person := toPrincipal(found)
 		next, held := person, rows.Of(person)
 		if p.person != nil {
 			next = p.person(person)
