@@ -18,11 +18,11 @@ import (
 
 // crew is an instance in which everybody changes rights at once.
 type crew struct {
-	s               *harness.Server
-	owner           *harness.Client
-	people, agents  []string
-	groups, places  []string
-	space, everyone string
+	s              *harness.Server
+	owner          *harness.Client
+	people, agents []string
+	groups, places []string
+	space          string
 }
 
 func newCrew(t *testing.T) *crew {

@@ -61,7 +61,7 @@ func (s *Service) bill(ctx context.Context, action authorize.Action, id ids.ID, 
 		if err != nil {
 			return err
 		}
-		view = View{Record: row, Principal: p, Warnings: warnings(row)}
+		view = View{Record: row, Principal: p, Warnings: s.warnings(row)}
 		if !changed {
 			return nil
 		}
@@ -175,7 +175,7 @@ func (s *Service) rebill(ctx context.Context, action authorize.Action, id ids.ID
 	if err != nil {
 		return false, err
 	}
-	return true, s.saveBilling(ctx, action, View{Record: row, Principal: p, Warnings: warnings(row)}, before)
+	return true, s.saveBilling(ctx, action, View{Record: row, Principal: p, Warnings: s.warnings(row)}, before)
 }
 
 // SwitchToOrganization implements authz.AgentPolicySwitch.
@@ -209,7 +209,7 @@ func (s *Service) SetToolClass(ctx context.Context, id ids.ID, version int64, cl
 		if err != nil {
 			return err
 		}
-		view = View{Record: row, Principal: p, Warnings: warnings(row)}
+		view = View{Record: row, Principal: p, Warnings: s.warnings(row)}
 		if !changed {
 			return nil
 		}

@@ -17,6 +17,9 @@ type Record struct {
 	Presence        domain.State
 	LastHeartbeatAt *time.Time
 	Report          domain.Report
+	// ModeSince is when the adapter began to report the payment it reports now, zero when
+	// this process has not heard it.
+	ModeSince time.Time
 }
 
 // Filter narrows a list; nil does not.

@@ -193,7 +193,7 @@ func (s *Service) Update(ctx context.Context, id ids.ID, version int64, displayN
 			}
 			changed = append(changed, "display_name")
 		}
-		view = View{Record: row, Principal: p, Warnings: warnings(row)}
+		view = View{Record: row, Principal: p, Warnings: s.warnings(row)}
 		if len(changed) == 0 {
 			return nil
 		}
@@ -226,7 +226,7 @@ func (s *Service) setActive(ctx context.Context, id ids.ID, action authorize.Act
 		if err != nil {
 			return err
 		}
-		view = View{Record: row, Principal: p, Warnings: warnings(row)}
+		view = View{Record: row, Principal: p, Warnings: s.warnings(row)}
 		if p.Active() == active {
 			return nil
 		}
@@ -292,7 +292,7 @@ func (s *Service) read(ctx context.Context, id ids.ID) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return s.overlay(View{Record: row, Principal: p, Warnings: warnings(row)}), nil
+	return s.overlay(View{Record: row, Principal: p, Warnings: s.warnings(row)}), nil
 }
 
 // List gives the agents the actor may see, behind after and in ascending order of ID. next
@@ -314,7 +314,7 @@ func (s *Service) List(ctx context.Context, f Filter, after ids.ID, limit int) (
 		return nil, ids.ID{}, fmt.Errorf("read the principals of agents: %w", err)
 	}
 	for _, r := range rows {
-		list = append(list, s.overlay(View{Record: r, Principal: principals[r.ID], Warnings: warnings(r)}))
+		list = append(list, s.overlay(View{Record: r, Principal: principals[r.ID], Warnings: s.warnings(r)}))
 	}
 	if more && len(rows) > 0 {
 		next = rows[len(rows)-1].ID
@@ -352,18 +352,19 @@ func (s *Service) visible(ctx context.Context, f Filter, after ids.ID, limit int
 func (s *Service) overlay(v View) View {
 	if s.d.Tracker != nil && !v.ID.IsZero() {
 		v.Record = s.d.Tracker.overlay(v.Record)
-		v.Warnings = warnings(v.Record)
+		v.Warnings = s.warnings(v.Record)
 	}
 	return v
 }
 
 // warnings are what a live adapter reports against its configuration.
-func warnings(r Record) []string {
+func (s *Service) warnings(r Record) []string {
 	out := []string{}
 	if !r.Presence.Live() {
 		return out
 	}
-	if r.Report.BillingMode != "" && r.Report.BillingMode != r.BillingMode {
+	lasts := s.d.Tracker == nil || s.d.Tracker.lasts(r)
+	if r.Report.BillingMode != "" && r.Report.BillingMode != r.BillingMode && lasts {
 		out = append(out, "billing_mode_mismatch")
 	}
 	if len(r.Report.Modes) > 0 && r.Report.BillingMode == "" {

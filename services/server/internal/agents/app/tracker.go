@@ -317,5 +317,16 @@ func (t *Tracker) overlay(r Record) Record {
 	}
 	at := p.ReportedAt
 	r.Presence, r.Report, r.LastHeartbeatAt = p.State, p.Report, &at
+	r.ModeSince = p.ModeSince
 	return r
+}
+
+// lasts reports whether the payment that is reported has stood beside the configured one long
+// enough to warn of it: right after a change of either, the other follows in a moment.
+func (t *Tracker) lasts(r Record) bool {
+	since := r.ModeSince
+	if r.UpdatedAt.After(since) {
+		since = r.UpdatedAt
+	}
+	return t.d.Clock.Now().Sub(since) >= t.d.Config.MismatchAlertAfter
 }

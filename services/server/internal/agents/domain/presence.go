@@ -35,6 +35,8 @@ type Presence struct {
 	Deadline    time.Time
 	PersistedAt time.Time
 	Dirty       bool
+	// ModeSince is when the adapter began to report the payment it reports now.
+	ModeSince time.Time
 
 	published     bool
 	publishedPair pair
@@ -47,7 +49,7 @@ type pair struct {
 
 // LoadedPresence is the presence that a stored row tells when the process starts.
 func LoadedPresence(stored State, r Report, reportedAt, now time.Time, t PresenceTimes) Presence {
-	p := Presence{State: stored, Report: r, ReportedAt: reportedAt, PersistedAt: reportedAt, Deadline: now.Add(t.Timeout)}
+	p := Presence{State: stored, Report: r, ReportedAt: reportedAt, PersistedAt: reportedAt, ModeSince: reportedAt, Deadline: now.Add(t.Timeout)}
 	p.published, p.publishedPair = true, pair{stored, r.BillingMode}
 	if reportedAt.Before(now.Add(-t.Timeout - t.PersistInterval)) {
 		p.Deadline = now
@@ -68,6 +70,9 @@ type Fed struct {
 // row when it was read, zero when it was not.
 func (p *Presence) Feed(r Report, at, storedAt time.Time, t PresenceTimes) Fed {
 	takeover := !p.published || !p.State.Live() || storedAt.After(p.ReportedAt)
+	if p.ModeSince.IsZero() || !p.State.Live() || p.Report.BillingMode != r.BillingMode {
+		p.ModeSince = at
+	}
 	p.State, p.Report, p.ReportedAt, p.Deadline, p.Dirty = r.State, r, at, at.Add(t.Timeout), true
 	next := pair{r.State, r.BillingMode}
 	fed := Fed{Publish: takeover || next != p.publishedPair, Persist: takeover}
@@ -78,6 +83,9 @@ func (p *Presence) Feed(r Report, at, storedAt time.Time, t PresenceTimes) Fed {
 // Adopt takes over a report that another process stored: the agent is there, and that
 // process will say so again.
 func (p *Presence) Adopt(stored State, r Report, reportedAt time.Time, t PresenceTimes) {
+	if p.Report.BillingMode != r.BillingMode {
+		p.ModeSince = reportedAt
+	}
 	p.State, p.Report, p.ReportedAt, p.PersistedAt, p.Dirty = stored, r, reportedAt, reportedAt, false
 	p.Deadline = reportedAt.Add(t.Timeout + t.PersistInterval)
 	p.publishedPair = pair{stored, r.BillingMode}

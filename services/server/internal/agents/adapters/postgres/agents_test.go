@@ -52,6 +52,8 @@ type house struct {
 	audit      []auditing.Entry
 	disabled   []ids.ID
 	holders    holders
+	// alertAfter is zero but in the test of it.
+	alertAfter time.Duration
 }
 
 // creationHead is the position of the log when the agents of a test are made.
@@ -64,19 +66,23 @@ func newHouse(t testing.TB) *house {
 	txn.Subscribe(registry, h.onDisabled)
 	h.units = h.db.UnitsAt(registry, h.clock)
 	h.tracker = h.newTracker()
-	h.service = app.New(app.Deps{
+	h.service = h.newService()
+	h.consumers = app.NewConsumers(h.units, authorizer{h}, postgres.NewCursors(h.db.DB))
+	return h
+}
+
+func (h *house) newService() *app.Service {
+	return app.New(app.Deps{
 		Units: h.units, Authorizer: authorizer{h}, Audit: h, Log: h, Directory: directory{h}, Principals: writes{h}, Tokens: tokens{h}, Holders: h,
 		Rows: postgres.NewAgents(h.db.DB), Present: httpapi.Presenter{}, Tracker: h.tracker,
 		Cursors: postgres.NewCursors(h.db.DB), Head: func(context.Context) (int64, error) { return creationHead, nil },
 	})
-	h.consumers = app.NewConsumers(h.units, authorizer{h}, postgres.NewCursors(h.db.DB))
-	return h
 }
 
 // newTracker is the tracker of one process.
 func (h *house) newTracker() *app.Tracker {
 	return app.NewTracker(app.TrackerDeps{
-		Config: app.Config{PresenceTimeout: 90 * time.Second, PersistInterval: 30 * time.Second}, Clock: h.clock, Units: h.units,
+		Config: app.Config{PresenceTimeout: 90 * time.Second, PersistInterval: 30 * time.Second, MismatchAlertAfter: h.alertAfter}, Clock: h.clock, Units: h.units,
 		Authorizer: authorizer{h}, Audit: h, Publisher: h, Rows: postgres.NewAgents(h.db.DB), Present: httpapi.Presenter{},
 		Log: slog.New(slog.DiscardHandler),
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/agents/adapters/postgres"
 	"github.com/OWNER/bothy/services/server/internal/agents/app"
@@ -142,5 +143,53 @@ func TestWhoCanTriggerIsReadPageByPage(t *testing.T) {
 	}
 	if len(read) != len(all) {
 		t.Errorf("%d of %d: %+v", len(read), len(all), read)
+	}
+}
+
+// Right after a change the adapter has not followed yet; who is warned then stops reading warnings.
+func TestAnotherPayerIsWarnedOfWhenItLasts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.alertAfter = 10 * time.Minute
+	h.tracker = h.newTracker()
+	h.service = h.newService()
+	id := h.make("builder")
+	warned := func() bool {
+		t.Helper()
+		v, err := h.service.Get(h.asOwner(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(v.Warnings, "billing_mode_mismatch")
+	}
+	report := func(mode string, after time.Duration) {
+		h.clock.Advance(after)
+		h.beat(h.tracker, id, `{"state":"online","billing_mode":"`+mode+`"}`)
+	}
+	for _, step := range []struct {
+		name, mode string
+		after      time.Duration
+		want       bool
+	}{
+		{"at once", "local", time.Minute, false},
+		{"not for long", "local", 9 * time.Minute, false},
+		{"for long", "local", time.Minute, true},
+		{"as configured", "organization", time.Minute, false},
+		{"again, for a moment", "local", time.Minute, false},
+		{"again, for long", "local", 10 * time.Minute, true},
+	} {
+		report(step.mode, step.after)
+		if warned() != step.want {
+			t.Errorf("%s: warned is %v", step.name, !step.want)
+		}
+	}
+	if _, err := h.service.SetBillingMode(h.asOwner(), id, 1, own(h.person(identity.StatusActive))); err != nil {
+		t.Fatal(err)
+	}
+	if warned() {
+		t.Error("warned at the change of the configuration")
+	}
+	if report("local", 10*time.Minute); !warned() {
+		t.Error("not warned although it lasts")
 	}
 }
