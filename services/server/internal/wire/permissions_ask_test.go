@@ -87,16 +87,16 @@ func (s *stage) resources(kind authorize.ResourceKind, caller ids.ID) []authoriz
 }
 
 // credential is how a question is asked: with a login or with a token, with or without a fresh
-// proof, on an order or not.
+// proof, on an order or not, by the caller herself or by somebody who looks as her.
 type credential struct {
-	scopes []string
-	fresh  bool
-	order  ids.ID
+	scopes        []string
+	fresh         bool
+	order, viewer ids.ID
 }
 
 func (s *stage) credentials(rt *rapid.T, caller ids.ID) []credential {
 	out := []credential{{fresh: true}}
-	switch rapid.IntRange(0, 3).Draw(rt, "credential") {
+	switch rapid.IntRange(0, 4).Draw(rt, "credential") {
 	case 0:
 		out = append(out, credential{})
 	case 1:
@@ -104,6 +104,10 @@ func (s *stage) credentials(rt *rapid.T, caller ids.ID) []credential {
 	case 2:
 		if s.world.Principal(caller).Kind == "agent" {
 			out = append(out, credential{fresh: true, order: one(rt, s.ofKind("person"), "order of")})
+		}
+	case 3:
+		if s.world.Principal(caller).Kind == "person" {
+			out = append(out, credential{fresh: true, viewer: one(rt, s.ofKind("person")[:2], "viewer")})
 		}
 	}
 	return out
@@ -117,6 +121,7 @@ func (s *stage) asking(caller ids.ID, c credential) context.Context {
 	if !c.order.IsZero() {
 		a.ActingFor = &actor.ActingFor{PrincipalID: c.order, RunID: ids.New()}
 	}
+	a.ViewedBy = c.viewer
 	return authzapp.WithRequest(actor.With(s.ctx, a))
 }
 
@@ -143,7 +148,7 @@ func (s *stage) askAll(rt *rapid.T, name string, svc *authzapp.Service, caller i
 			if n++; n%every != 0 {
 				continue
 			}
-			q := permissions.Question{Action: spec.ID, Resource: r, Caller: caller, Scopes: c.scopes, Fresh: c.fresh, For: c.order}
+			q := permissions.Question{Action: spec.ID, Resource: r, Caller: caller, Scopes: c.scopes, Fresh: c.fresh, For: c.order, Viewer: c.viewer}
 			got, want := answerOf(svc.Authorize(ctx, spec.ID, r)), s.world.Decide(q)
 			if systemOnly(spec) && got.Code != "" {
 				continue // Nobody asks this, so that it is refused is enough.
@@ -222,27 +227,31 @@ func (s *stage) askDelivery(rt *rapid.T, svc *authzapp.Service, caller ids.ID, e
 	}
 }
 
-// reach is what a principal sees, by the model.
-func (s *stage) reach(caller ids.ID) (spaces, passing, channels []ids.ID) {
-	for _, sp := range s.world.Spaces {
-		switch {
-		case s.world.Sees(caller, permissions.SpaceTarget(sp.ID)):
-			spaces = append(spaces, sp.ID)
-		case s.world.Passing(caller, sp.ID):
-			passing = append(passing, sp.ID)
+// reach is what all of the principals see, by the model.
+func (s *stage) reach(all ...ids.ID) (spaces, passing, channels []ids.ID) {
+	seen := func(t permissions.Target) bool {
+		return !slices.ContainsFunc(all, func(id ids.ID) bool { return !s.world.Sees(id, t) })
+	}
+	inside := map[ids.ID]bool{}
+	for _, c := range s.world.Channels {
+		if seen(permissions.ChannelTarget(c.ID)) {
+			channels, inside[c.Space] = append(channels, c.ID), true
 		}
 	}
-	for _, c := range s.world.Channels {
-		if s.world.Sees(caller, permissions.ChannelTarget(c.ID)) {
-			channels = append(channels, c.ID)
+	for _, sp := range s.world.Spaces {
+		switch {
+		case seen(permissions.SpaceTarget(sp.ID)):
+			spaces = append(spaces, sp.ID)
+		case inside[sp.ID]:
+			passing = append(passing, sp.ID)
 		}
 	}
 	return spaces, passing, channels
 }
 
 // checkScope holds a set of targets against what the model shows one by one.
-func (s *stage) checkScope(rt *rapid.T, name string, caller ids.ID, scope authorize.Scope) {
-	spaces, passing, channels := s.reach(caller)
+func (s *stage) checkScope(rt *rapid.T, name string, caller ids.ID, scope authorize.Scope, limits ...ids.ID) {
+	spaces, passing, channels := s.reach(append(limits, caller)...)
 	var gotSpaces, gotPassing, gotChannels []ids.ID
 	for _, sp := range s.world.Spaces {
 		if scope.All || slices.Contains(scope.Spaces, sp.ID) {
@@ -270,6 +279,21 @@ func (s *stage) askScope(rt *rapid.T, name string, svc *authzapp.Service, caller
 	if err == nil {
 		s.checkScope(rt, name+": scope", caller, scope)
 	}
+}
+
+// askLimited asks for the scope of an agent on an order and of a person whom the owner looks at.
+func (s *stage) askLimited(rt *rapid.T, svc *authzapp.Service, caller ids.ID) {
+	p := s.world.Principal(caller)
+	c := credential{viewer: s.owner}
+	if p.Kind == "agent" {
+		c = credential{order: one(rt, s.ofKind("person"), "order of")}
+	}
+	if !p.Active || p.Kind == "app" {
+		return
+	}
+	scope, err := svc.Scope(s.asking(caller, c), authorize.ActionChannelRead)
+	must(rt, "a limited scope", err)
+	s.checkScope(rt, "limited scope", caller, scope, present(c.viewer, c.order)...)
 }
 
 // askHeld compares levels and capabilities on every target, as payloads and hints show them.

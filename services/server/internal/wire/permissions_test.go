@@ -118,6 +118,7 @@ func (s *stage) compare(rt *rapid.T, long bool) {
 	s.askDelivery(rt, s.follower, chosen, every)
 	s.askUnit(rt, s.follower, chosen)
 	s.askHints(rt, s.follower, chosen)
+	s.askLimited(rt, s.follower, chosen)
 	// A process that is behind the log knows rights, but not yet that a place takes no writing: what
 	// it answers about writing outside a unit may be old, and what it writes is decided in one.
 	s.askFilter(rt, s.r.authz.service, chosen, authorize.ActionChannelRead, authorize.ActionMessageRead, authorize.ActionGrantRead)

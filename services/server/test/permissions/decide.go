@@ -20,6 +20,8 @@ type Question struct {
 	Fresh bool
 	// For is the person on whose order an agent works, zero without an order.
 	For ids.ID
+	// Viewer is the owner who looks at the instance as the caller, zero for the caller herself.
+	Viewer ids.ID
 }
 
 // Answer is allowed when Code is empty. Reason is given where the specification names one.
@@ -48,6 +50,7 @@ func (w *World) Decide(q Question) Answer {
 		func() Answer { return w.takesWrites(spec, q) },
 		func() Answer { return w.personal(spec, q) },
 		func() Answer { return w.ordered(spec, q) },
+		func() Answer { return w.viewed(spec, q) },
 		func() Answer {
 			if spec.StepUp == authorize.StepUpAlways && !q.Fresh {
 				return Answer{Code: "step_up_required"}
@@ -252,6 +255,29 @@ func (w *World) personal(spec *authorize.Spec, q Question) Answer {
 	agent := w.Principal(q.Resource.ID)
 	if agent == nil || agent.Kind != "agent" || !agent.Holder.IsZero() && agent.Holder != who {
 		return forbidden("i1_personal")
+	}
+	return Answer{}
+}
+
+// viewed is check 12 (AC-36): who looks as another reads what both may, and changes nothing.
+func (w *World) viewed(spec *authorize.Spec, q Question) Answer {
+	if q.Viewer.IsZero() {
+		return Answer{}
+	}
+	if !spec.ViewAs {
+		return forbidden("view_as_read_only")
+	}
+	viewer := w.Principal(q.Viewer)
+	if viewer == nil || !viewer.Active || !viewer.Owner {
+		return Answer{Code: "unauthenticated"}
+	}
+	if spec.Self && own(q, q.Caller) {
+		return Answer{}
+	}
+	for _, a := range []Answer{w.seen(spec, q, viewer), w.enough(spec, q, viewer), w.takesWrites(spec, q)} {
+		if a.Code != "" {
+			return a
+		}
 	}
 	return Answer{}
 }

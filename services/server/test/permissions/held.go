@@ -99,19 +99,6 @@ func (w *World) Inherited(who ids.ID, t Target) Held {
 // Sees tells whether a target is visible, which is reading it.
 func (w *World) Sees(who ids.ID, t Target) bool { return w.Held(who, t).AtLeast("read") }
 
-// Passing tells whether a space shows in short form alone: for the sake of a channel (AC-7).
-func (w *World) Passing(who, space ids.ID) bool {
-	if w.Sees(who, SpaceTarget(space)) {
-		return false
-	}
-	for _, c := range w.Channels {
-		if c.Space == space && w.Sees(who, ChannelTarget(c.ID)) {
-			return true
-		}
-	}
-	return false
-}
-
 // WithTrigger lists the people who can set agents to work in a channel now (AC-35), by ID.
 func (w *World) WithTrigger(channel ids.ID) []ids.ID {
 	var out []ids.ID

@@ -5,11 +5,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/OWNER/bothy/services/server/internal/authz/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
 // Scope implements authorize.Authorizer.
@@ -99,10 +101,16 @@ func common(one, other *domain.Entry, st *domain.Structure) domain.Reach {
 		}
 	}
 	for _, id := range st.Channels() {
-		if c, ok := st.Channel(id); ok && one.Channel(c).Visible() && other.Channel(c).Visible() {
-			out.Channels = append(out.Channels, id)
+		c, ok := st.Channel(id)
+		if !ok || !one.Channel(c).Visible() || !other.Channel(c).Visible() {
+			continue
+		}
+		out.Channels = append(out.Channels, id)
+		if _, whole := slices.BinarySearchFunc(out.Spaces, c.SpaceID, ids.ID.Compare); !whole && !c.Direct {
+			out.PassingSpaces = append(out.PassingSpaces, c.SpaceID)
 		}
 	}
+	out.PassingSpaces = sortedUnique(out.PassingSpaces)
 	return out
 }
 
