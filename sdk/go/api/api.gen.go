@@ -117,6 +117,7 @@ const (
 const (
 	BeginLoginRequestDriverEnrollment BeginLoginRequestDriver = "enrollment"
 	BeginLoginRequestDriverLocal      BeginLoginRequestDriver = "local"
+	BeginLoginRequestDriverOidc       BeginLoginRequestDriver = "oidc"
 	BeginLoginRequestDriverPasskey    BeginLoginRequestDriver = "passkey"
 )
 
@@ -1365,6 +1366,14 @@ type AvatarRef struct {
 	Version int64 `json:"version"`
 }
 
+// BeginIdentityLinkRequest defines model for BeginIdentityLinkRequest.
+type BeginIdentityLinkRequest struct {
+	ProviderID string `json:"provider_id"`
+
+	// ReturnTo As in `beginLogin`.
+	ReturnTo string `json:"return_to"`
+}
+
 // BeginLoginRequest `driver` chooses the way in. More drivers may come; a client offers those named in the discovery document.
 type BeginLoginRequest struct {
 	// Code Enrollment code; only with `enrollment`.
@@ -1373,6 +1382,12 @@ type BeginLoginRequest struct {
 	// Device How a client introduces itself at login.
 	Device DeviceInfo              `json:"device"`
 	Driver BeginLoginRequestDriver `json:"driver"`
+
+	// ProviderID Which provider; only with `oidc`.
+	ProviderID *string `json:"provider_id,omitempty"`
+
+	// ReturnTo Where the browser goes after the provider: a path of this origin, `bothy://auth`, or `http://127.0.0.1:PORT/` of a program that listens there. Only with `oidc`; `/` without it.
+	ReturnTo *string `json:"return_to,omitempty"`
 }
 
 // BeginLoginRequestDriver defines model for BeginLoginRequestDriver.
@@ -1552,7 +1567,13 @@ type ClientAuth string
 // ClientKind Which client a device runs.
 type ClientKind string
 
-// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again.
+// CompleteIdentityLinkRequest defines model for CompleteIdentityLinkRequest.
+type CompleteIdentityLinkRequest struct {
+	// ResultCode The parameter `result` with which the browser came back.
+	ResultCode string `json:"result_code"`
+}
+
+// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `result_code` for `oidc`, `credential` for `enrollment`, none when a pending device asks again.
 type CompleteLoginRequest struct {
 	// Credential The credential an enrollment sets; `passkey` and `name`, or `password`.
 	Credential *NewCredential `json:"credential,omitempty"`
@@ -1563,6 +1584,9 @@ type CompleteLoginRequest struct {
 	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
 	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
 	Password *string       `json:"password,omitempty"`
+
+	// ResultCode The parameter `result` with which the browser came back. It works once, for a minute.
+	ResultCode *string `json:"result_code,omitempty"`
 }
 
 // CompleteStepUpRequest The member that the method asks for, and no other.
@@ -2623,6 +2647,30 @@ type IdentifyClient struct {
 	Version  string   `json:"version"`
 }
 
+// Identity Who a person is at a provider.
+type Identity struct {
+	ID string `json:"id"`
+
+	// Label How the provider called her when she was linked.
+	Label        string     `json:"label"`
+	LastLoginAt  *time.Time `json:"last_login_at"`
+	LinkedAt     time.Time  `json:"linked_at"`
+	ProviderID   string     `json:"provider_id"`
+	ProviderName string     `json:"provider_name"`
+}
+
+// IdentityLinkFlow defines model for IdentityLinkFlow.
+type IdentityLinkFlow struct {
+	AuthorizationURL string    `json:"authorization_url"`
+	ExpiresAt        time.Time `json:"expires_at"`
+	FlowID           string    `json:"flow_id"`
+}
+
+// IdentityList defines model for IdentityList.
+type IdentityList struct {
+	Items []Identity `json:"items"`
+}
+
 // IdentityProvider A provider that signs people in. The client secret is never shown.
 type IdentityProvider struct {
 	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
@@ -2807,8 +2855,10 @@ type Level string
 
 // LoginFlow An open login. It is bound to the key whose proof came with the request.
 type LoginFlow struct {
-	ExpiresAt time.Time `json:"expires_at"`
-	FlowID    string    `json:"flow_id"`
+	// AuthorizationURL Where to send the browser; only with `oidc`.
+	AuthorizationURL *string   `json:"authorization_url,omitempty"`
+	ExpiresAt        time.Time `json:"expires_at"`
+	FlowID           string    `json:"flow_id"`
 
 	// Methods Credentials that can be set with the code; only with `enrollment`.
 	Methods []string `json:"methods,omitzero"`
@@ -4980,6 +5030,9 @@ type Handle = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IdentityID defines model for IdentityID.
+type IdentityID = string
+
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
@@ -5212,6 +5265,21 @@ type ExportAuditParams struct {
 type LogoutParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// OidcCallbackParams defines parameters for OidcCallback.
+type OidcCallbackParams struct {
+	// State What the login sent along.
+	State *string `form:"state,omitempty" json:"state,omitempty"`
+
+	// Code What the tokens are traded for.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// Iss The issuer, when the provider names it.
+	Iss *string `form:"iss,omitempty" json:"iss,omitempty"`
+
+	// Error Why the provider signed nobody in.
+	Error *string `form:"error,omitempty" json:"error,omitempty"`
 }
 
 // ListChannelsParams defines parameters for ListChannels.
@@ -5500,6 +5568,12 @@ type ListDevicesParams struct {
 
 	// Cursor `next_cursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// UnlinkIdentityParams defines parameters for UnlinkIdentity.
+type UnlinkIdentityParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // RegisterPasskeyParams defines parameters for RegisterPasskey.
@@ -5832,6 +5906,12 @@ type IssueEnrollmentCodeParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UnlinkUserIdentityParams defines parameters for UnlinkUserIdentity.
+type UnlinkUserIdentityParams struct {
+	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // RevokeUserPasskeyParams defines parameters for RevokeUserPasskey.
 type RevokeUserPasskeyParams struct {
 	// IdempotencyKey Makes the write repeatable for a day: the same key with the same request answers what was answered first.
@@ -5966,6 +6046,12 @@ type RotateSigningKeyJSONRequestBody = RotateSigningKeyRequest
 
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest
+
+// BeginIdentityLinkJSONRequestBody defines body for BeginIdentityLink for application/json ContentType.
+type BeginIdentityLinkJSONRequestBody = BeginIdentityLinkRequest
+
+// CompleteIdentityLinkJSONRequestBody defines body for CompleteIdentityLink for application/json ContentType.
+type CompleteIdentityLinkJSONRequestBody = CompleteIdentityLinkRequest
 
 // RegisterPasskeyJSONRequestBody defines body for RegisterPasskey for application/json ContentType.
 type RegisterPasskeyJSONRequestBody = RegisterPasskeyRequest

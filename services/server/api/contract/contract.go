@@ -42,6 +42,8 @@ type operation struct {
 	Body         string      `json:"body"`
 	BodyRequired bool        `json:"body_required"`
 	Parameters   []parameter `json:"parameters"`
+	// OpenQuery lets unknown query parameters pass.
+	OpenQuery bool `json:"open_query"`
 }
 
 type parameter struct {
@@ -176,6 +178,9 @@ func Parameters(operationID string, r *http.Request) error {
 		}
 	}
 	for name := range query {
+		if op.OpenQuery {
+			break
+		}
 		all.Add("query:"+name, "unknown_parameter", "The operation has no such parameter.")
 	}
 	return all.Err()

@@ -128,6 +128,7 @@ const (
 const (
 	BeginLoginRequestDriverEnrollment BeginLoginRequestDriver = "enrollment"
 	BeginLoginRequestDriverLocal      BeginLoginRequestDriver = "local"
+	BeginLoginRequestDriverOidc       BeginLoginRequestDriver = "oidc"
 	BeginLoginRequestDriverPasskey    BeginLoginRequestDriver = "passkey"
 )
 
@@ -1140,6 +1141,14 @@ type AvatarRef struct {
 	Version int64 `json:"version"`
 }
 
+// BeginIdentityLinkRequest defines model for BeginIdentityLinkRequest.
+type BeginIdentityLinkRequest struct {
+	ProviderID ids.ID `json:"provider_id"`
+
+	// ReturnTo As in `beginLogin`.
+	ReturnTo string `json:"return_to"`
+}
+
 // BeginLoginRequest `driver` chooses the way in. More drivers may come; a client offers those named in the discovery document.
 type BeginLoginRequest struct {
 	// Code Enrollment code; only with `enrollment`.
@@ -1148,6 +1157,12 @@ type BeginLoginRequest struct {
 	// Device How a client introduces itself at login.
 	Device DeviceInfo              `json:"device"`
 	Driver BeginLoginRequestDriver `json:"driver"`
+
+	// ProviderID Which provider; only with `oidc`.
+	ProviderID *ids.ID `json:"provider_id,omitempty"`
+
+	// ReturnTo Where the browser goes after the provider: a path of this origin, `bothy://auth`, or `http://127.0.0.1:PORT/` of a program that listens there. Only with `oidc`; `/` without it.
+	ReturnTo *string `json:"return_to,omitempty"`
 }
 
 // BeginLoginRequestDriver defines model for BeginLoginRequestDriver.
@@ -1308,7 +1323,13 @@ type ClientAuth string
 // ClientKind Which client a device runs.
 type ClientKind string
 
-// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again.
+// CompleteIdentityLinkRequest defines model for CompleteIdentityLinkRequest.
+type CompleteIdentityLinkRequest struct {
+	// ResultCode The parameter `result` with which the browser came back.
+	ResultCode string `json:"result_code"`
+}
+
+// CompleteLoginRequest Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `result_code` for `oidc`, `credential` for `enrollment`, none when a pending device asks again.
 type CompleteLoginRequest struct {
 	// Credential The credential an enrollment sets; `passkey` and `name`, or `password`.
 	Credential *NewCredential `json:"credential,omitempty"`
@@ -1319,6 +1340,9 @@ type CompleteLoginRequest struct {
 	// Passkey What the authenticator answered, as `PublicKeyCredential.toJSON` gives it.
 	Passkey  PasskeyAnswer `json:"passkey,omitempty"`
 	Password *string       `json:"password,omitempty"`
+
+	// ResultCode The parameter `result` with which the browser came back. It works once, for a minute.
+	ResultCode *string `json:"result_code,omitempty"`
 }
 
 // CompleteStepUpRequest The member that the method asks for, and no other.
@@ -2152,6 +2176,30 @@ type I1Violation struct {
 	Target Target `json:"target"`
 }
 
+// Identity Who a person is at a provider.
+type Identity struct {
+	ID ids.ID `json:"id"`
+
+	// Label How the provider called her when she was linked.
+	Label        string         `json:"label"`
+	LastLoginAt  *jsontype.Time `json:"last_login_at"`
+	LinkedAt     jsontype.Time  `json:"linked_at"`
+	ProviderID   ids.ID         `json:"provider_id"`
+	ProviderName string         `json:"provider_name"`
+}
+
+// IdentityLinkFlow defines model for IdentityLinkFlow.
+type IdentityLinkFlow struct {
+	AuthorizationURL string        `json:"authorization_url"`
+	ExpiresAt        jsontype.Time `json:"expires_at"`
+	FlowID           ids.ID        `json:"flow_id"`
+}
+
+// IdentityList defines model for IdentityList.
+type IdentityList struct {
+	Items []Identity `json:"items"`
+}
+
 // IdentityProvider A provider that signs people in. The client secret is never shown.
 type IdentityProvider struct {
 	// AllowedDomains Domains of verified addresses for which people are made; empty for any.
@@ -2285,8 +2333,10 @@ type Level string
 
 // LoginFlow An open login. It is bound to the key whose proof came with the request.
 type LoginFlow struct {
-	ExpiresAt jsontype.Time `json:"expires_at"`
-	FlowID    ids.ID        `json:"flow_id"`
+	// AuthorizationURL Where to send the browser; only with `oidc`.
+	AuthorizationURL *string       `json:"authorization_url,omitempty"`
+	ExpiresAt        jsontype.Time `json:"expires_at"`
+	FlowID           ids.ID        `json:"flow_id"`
 
 	// Methods Credentials that can be set with the code; only with `enrollment`.
 	Methods []string `json:"methods,omitzero"`
@@ -3961,6 +4011,9 @@ type Handle = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IdentityID defines model for IdentityID.
+type IdentityID = ids.ID
+
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
@@ -4130,6 +4183,21 @@ type ExportAuditParams struct {
 
 	// ToSeq Last row; the last there is when absent.
 	ToSeq *int64 `form:"to_seq,omitempty" json:"to_seq,omitempty"`
+}
+
+// OidcCallbackParams defines parameters for OidcCallback.
+type OidcCallbackParams struct {
+	// State What the login sent along.
+	State *string `form:"state,omitempty" json:"state,omitempty"`
+
+	// Code What the tokens are traded for.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// Iss The issuer, when the provider names it.
+	Iss *string `form:"iss,omitempty" json:"iss,omitempty"`
+
+	// Error Why the provider signed nobody in.
+	Error *string `form:"error,omitempty" json:"error,omitempty"`
 }
 
 // ListChannelsParams defines parameters for ListChannels.
@@ -4597,6 +4665,12 @@ type RotateSigningKeyJSONRequestBody = RotateSigningKeyRequest
 // UpdateSelfJSONRequestBody defines body for UpdateSelf for application/json ContentType.
 type UpdateSelfJSONRequestBody = UpdateSelfRequest
 
+// BeginIdentityLinkJSONRequestBody defines body for BeginIdentityLink for application/json ContentType.
+type BeginIdentityLinkJSONRequestBody = BeginIdentityLinkRequest
+
+// CompleteIdentityLinkJSONRequestBody defines body for CompleteIdentityLink for application/json ContentType.
+type CompleteIdentityLinkJSONRequestBody = CompleteIdentityLinkRequest
+
 // RegisterPasskeyJSONRequestBody defines body for RegisterPasskey for application/json ContentType.
 type RegisterPasskeyJSONRequestBody = RegisterPasskeyRequest
 
@@ -4734,6 +4808,9 @@ type ServerInterface interface {
 	// Logout End the own session
 	// (POST /auth/logout)
 	Logout(w http.ResponseWriter, r *http.Request)
+	// OidcCallback Receive a browser from an identity provider
+	// (GET /auth/oidc/callback)
+	OidcCallback(w http.ResponseWriter, r *http.Request, params OidcCallbackParams)
 	// BeginPairing Ask to be let in from another device
 	// (POST /auth/pairings)
 	BeginPairing(w http.ResponseWriter, r *http.Request)
@@ -4890,6 +4967,18 @@ type ServerInterface interface {
 	// ListDevices List the own devices
 	// (GET /me/devices)
 	ListDevices(w http.ResponseWriter, r *http.Request, params ListDevicesParams)
+	// ListIdentities List the own identities
+	// (GET /me/identities)
+	ListIdentities(w http.ResponseWriter, r *http.Request)
+	// BeginIdentityLink Begin to link an identity
+	// (POST /me/identities)
+	BeginIdentityLink(w http.ResponseWriter, r *http.Request)
+	// CompleteIdentityLink Link an identity
+	// (POST /me/identities/{flow_id}/complete)
+	CompleteIdentityLink(w http.ResponseWriter, r *http.Request, flowID FlowID)
+	// UnlinkIdentity Unlink an own identity
+	// (DELETE /me/identities/{identity_id})
+	UnlinkIdentity(w http.ResponseWriter, r *http.Request, identityID IdentityID)
 	// ListPasskeys List the own passkeys
 	// (GET /me/passkeys)
 	ListPasskeys(w http.ResponseWriter, r *http.Request)
@@ -5031,6 +5120,12 @@ type ServerInterface interface {
 	// IssueEnrollmentCode Issue a new enrollment code
 	// (POST /users/{user_id}/enrollment-code)
 	IssueEnrollmentCode(w http.ResponseWriter, r *http.Request, userID UserID)
+	// ListUserIdentities List the identities of a person
+	// (GET /users/{user_id}/identities)
+	ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserID)
+	// UnlinkUserIdentity Unlink an identity of a person
+	// (DELETE /users/{user_id}/identities/{identity_id})
+	UnlinkUserIdentity(w http.ResponseWriter, r *http.Request, userID UserID, identityID IdentityID)
 	// RevokeUserPasskey Remove a passkey of a person
 	// (DELETE /users/{user_id}/passkeys/{passkey_id})
 	RevokeUserPasskey(w http.ResponseWriter, r *http.Request, userID UserID, passkeyID PasskeyID)
@@ -6043,6 +6138,78 @@ func (siw *ServerInterfaceWrapper) Logout(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Logout(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// OidcCallback operation middleware
+func (siw *ServerInterfaceWrapper) OidcCallback(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OidcCallbackParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "code" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code", r.URL.Query(), &params.Code, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "code"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "code", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "iss" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "iss", r.URL.Query(), &params.Iss, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "iss"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "iss", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "error" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "error", r.URL.Query(), &params.Error, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "error"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "error", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OidcCallback(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7920,6 +8087,86 @@ func (siw *ServerInterfaceWrapper) ListDevices(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// ListIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListIdentities(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// BeginIdentityLink operation middleware
+func (siw *ServerInterfaceWrapper) BeginIdentityLink(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.BeginIdentityLink(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CompleteIdentityLink operation middleware
+func (siw *ServerInterfaceWrapper) CompleteIdentityLink(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "flow_id" -------------
+	var flowID FlowID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "flow_id", r.PathValue("flow_id"), &flowID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flow_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CompleteIdentityLink(w, r, flowID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlinkIdentity operation middleware
+func (siw *ServerInterfaceWrapper) UnlinkIdentity(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "identity_id" -------------
+	var identityID IdentityID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "identity_id", r.PathValue("identity_id"), &identityID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "identity_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlinkIdentity(w, r, identityID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListPasskeys operation middleware
 func (siw *ServerInterfaceWrapper) ListPasskeys(w http.ResponseWriter, r *http.Request) {
 
@@ -9569,6 +9816,67 @@ func (siw *ServerInterfaceWrapper) IssueEnrollmentCode(w http.ResponseWriter, r 
 	handler.ServeHTTP(w, r)
 }
 
+// ListUserIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", r.PathValue("user_id"), &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserIdentities(w, r, userID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlinkUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) UnlinkUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", r.PathValue("user_id"), &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "identity_id" -------------
+	var identityID IdentityID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "identity_id", r.PathValue("identity_id"), &identityID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "identity_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlinkUserIdentity(w, r, userID, identityID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RevokeUserPasskey operation middleware
 func (siw *ServerInterfaceWrapper) RevokeUserPasskey(w http.ResponseWriter, r *http.Request) {
 
@@ -9831,6 +10139,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login", wrapper.BeginLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/login/{flow_id}/complete", wrapper.CompleteLogin)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/logout", wrapper.Logout)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/auth/oidc/callback", wrapper.OidcCallback)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings", wrapper.BeginPairing)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings/{pairing_id}/decision", wrapper.DecidePairing)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/auth/pairings/resolve", wrapper.ResolvePairing)
@@ -9883,6 +10192,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me", wrapper.GetSelf)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/me", wrapper.UpdateSelf)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/devices", wrapper.ListDevices)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/identities", wrapper.ListIdentities)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/identities", wrapper.BeginIdentityLink)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/identities/{flow_id}/complete", wrapper.CompleteIdentityLink)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/me/identities/{identity_id}", wrapper.UnlinkIdentity)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/me/passkeys", wrapper.ListPasskeys)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/me/passkeys", wrapper.RegisterPasskey)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/me/passkeys/{passkey_id}", wrapper.RevokePasskey)
@@ -9930,6 +10243,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/disable", wrapper.DisableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enable", wrapper.EnableUser)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/enrollment-code", wrapper.IssueEnrollmentCode)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users/{user_id}/identities", wrapper.ListUserIdentities)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/users/{user_id}/identities/{identity_id}", wrapper.UnlinkUserIdentity)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/users/{user_id}/passkeys/{passkey_id}", wrapper.RevokeUserPasskey)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users/{user_id}/sessions", wrapper.ListUserSessions)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/users/{user_id}/sessions/revoke-all", wrapper.RevokeUserSessions)
@@ -10613,6 +10928,28 @@ type Logout204Response struct {
 
 func (response Logout204Response) VisitLogoutResponse(w http.ResponseWriter) error {
 	w.WriteHeader(204)
+	return nil
+}
+
+type OidcCallbackRequestObject struct {
+	Params OidcCallbackParams
+}
+
+type OidcCallbackResponseObject interface {
+	VisitOidcCallbackResponse(w http.ResponseWriter) error
+}
+
+type OidcCallback303ResponseHeaders struct {
+	Location string
+}
+
+type OidcCallback303Response struct {
+	Headers OidcCallback303ResponseHeaders
+}
+
+func (response OidcCallback303Response) VisitOidcCallbackResponse(w http.ResponseWriter) error {
+	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.WriteHeader(303)
 	return nil
 }
 
@@ -11978,6 +12315,88 @@ func (response ListDevices200JSONResponse) VisitListDevicesResponse(w http.Respo
 	return err
 }
 
+type ListIdentitiesRequestObject struct {
+}
+
+type ListIdentitiesResponseObject interface {
+	VisitListIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListIdentities200JSONResponse IdentityList
+
+func (response ListIdentities200JSONResponse) VisitListIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginIdentityLinkRequestObject struct {
+	Body *BeginIdentityLinkJSONRequestBody
+}
+
+type BeginIdentityLinkResponseObject interface {
+	VisitBeginIdentityLinkResponse(w http.ResponseWriter) error
+}
+
+type BeginIdentityLink201JSONResponse IdentityLinkFlow
+
+func (response BeginIdentityLink201JSONResponse) VisitBeginIdentityLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CompleteIdentityLinkRequestObject struct {
+	FlowID FlowID `json:"flow_id"`
+	Body   *CompleteIdentityLinkJSONRequestBody
+}
+
+type CompleteIdentityLinkResponseObject interface {
+	VisitCompleteIdentityLinkResponse(w http.ResponseWriter) error
+}
+
+type CompleteIdentityLink201JSONResponse Identity
+
+func (response CompleteIdentityLink201JSONResponse) VisitCompleteIdentityLinkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlinkIdentityRequestObject struct {
+	IdentityID IdentityID `json:"identity_id"`
+}
+
+type UnlinkIdentityResponseObject interface {
+	VisitUnlinkIdentityResponse(w http.ResponseWriter) error
+}
+
+type UnlinkIdentity204Response struct {
+}
+
+func (response UnlinkIdentity204Response) VisitUnlinkIdentityResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
 type ListPasskeysRequestObject struct {
 }
 
@@ -13118,6 +13537,45 @@ func (response IssueEnrollmentCode201JSONResponse) VisitIssueEnrollmentCodeRespo
 	return err
 }
 
+type ListUserIdentitiesRequestObject struct {
+	UserID UserID `json:"user_id"`
+}
+
+type ListUserIdentitiesResponseObject interface {
+	VisitListUserIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListUserIdentities200JSONResponse IdentityList
+
+func (response ListUserIdentities200JSONResponse) VisitListUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlinkUserIdentityRequestObject struct {
+	UserID     UserID     `json:"user_id"`
+	IdentityID IdentityID `json:"identity_id"`
+}
+
+type UnlinkUserIdentityResponseObject interface {
+	VisitUnlinkUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type UnlinkUserIdentity204Response struct {
+}
+
+func (response UnlinkUserIdentity204Response) VisitUnlinkUserIdentityResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
 type RevokeUserPasskeyRequestObject struct {
 	UserID    UserID    `json:"user_id"`
 	PasskeyID PasskeyID `json:"passkey_id"`
@@ -13260,6 +13718,9 @@ type StrictServerInterface interface {
 	// Logout End the own session
 	// (POST /auth/logout)
 	Logout(ctx context.Context, request LogoutRequestObject) (LogoutResponseObject, error)
+	// OidcCallback Receive a browser from an identity provider
+	// (GET /auth/oidc/callback)
+	OidcCallback(ctx context.Context, request OidcCallbackRequestObject) (OidcCallbackResponseObject, error)
 	// BeginPairing Ask to be let in from another device
 	// (POST /auth/pairings)
 	BeginPairing(ctx context.Context, request BeginPairingRequestObject) (BeginPairingResponseObject, error)
@@ -13416,6 +13877,18 @@ type StrictServerInterface interface {
 	// ListDevices List the own devices
 	// (GET /me/devices)
 	ListDevices(ctx context.Context, request ListDevicesRequestObject) (ListDevicesResponseObject, error)
+	// ListIdentities List the own identities
+	// (GET /me/identities)
+	ListIdentities(ctx context.Context, request ListIdentitiesRequestObject) (ListIdentitiesResponseObject, error)
+	// BeginIdentityLink Begin to link an identity
+	// (POST /me/identities)
+	BeginIdentityLink(ctx context.Context, request BeginIdentityLinkRequestObject) (BeginIdentityLinkResponseObject, error)
+	// CompleteIdentityLink Link an identity
+	// (POST /me/identities/{flow_id}/complete)
+	CompleteIdentityLink(ctx context.Context, request CompleteIdentityLinkRequestObject) (CompleteIdentityLinkResponseObject, error)
+	// UnlinkIdentity Unlink an own identity
+	// (DELETE /me/identities/{identity_id})
+	UnlinkIdentity(ctx context.Context, request UnlinkIdentityRequestObject) (UnlinkIdentityResponseObject, error)
 	// ListPasskeys List the own passkeys
 	// (GET /me/passkeys)
 	ListPasskeys(ctx context.Context, request ListPasskeysRequestObject) (ListPasskeysResponseObject, error)
@@ -13557,6 +14030,12 @@ type StrictServerInterface interface {
 	// IssueEnrollmentCode Issue a new enrollment code
 	// (POST /users/{user_id}/enrollment-code)
 	IssueEnrollmentCode(ctx context.Context, request IssueEnrollmentCodeRequestObject) (IssueEnrollmentCodeResponseObject, error)
+	// ListUserIdentities List the identities of a person
+	// (GET /users/{user_id}/identities)
+	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
+	// UnlinkUserIdentity Unlink an identity of a person
+	// (DELETE /users/{user_id}/identities/{identity_id})
+	UnlinkUserIdentity(ctx context.Context, request UnlinkUserIdentityRequestObject) (UnlinkUserIdentityResponseObject, error)
 	// RevokeUserPasskey Remove a passkey of a person
 	// (DELETE /users/{user_id}/passkeys/{passkey_id})
 	RevokeUserPasskey(ctx context.Context, request RevokeUserPasskeyRequestObject) (RevokeUserPasskeyResponseObject, error)
@@ -14467,6 +14946,36 @@ func (sh *strictHandler) Logout(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(LogoutResponseObject); ok {
 		if err := validResponse.VisitLogoutResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// OidcCallback operation middleware
+func (sh *strictHandler) OidcCallback(w http.ResponseWriter, r *http.Request, params OidcCallbackParams) {
+	if err := checkParams(r, "oidcCallback"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request OidcCallbackRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OidcCallback(ctx, request.(OidcCallbackRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OidcCallback")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OidcCallbackResponseObject); ok {
+		if err := validResponse.VisitOidcCallbackResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -16184,6 +16693,136 @@ func (sh *strictHandler) ListDevices(w http.ResponseWriter, r *http.Request, par
 	}
 }
 
+// ListIdentities operation middleware
+func (sh *strictHandler) ListIdentities(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "listIdentities"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListIdentitiesRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListIdentities(ctx, request.(ListIdentitiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListIdentities")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListIdentitiesResponseObject); ok {
+		if err := validResponse.VisitListIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// BeginIdentityLink operation middleware
+func (sh *strictHandler) BeginIdentityLink(w http.ResponseWriter, r *http.Request) {
+	if err := checkParams(r, "beginIdentityLink"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request BeginIdentityLinkRequestObject
+
+	var body BeginIdentityLinkJSONRequestBody
+	if err := decodeBody(r, "beginIdentityLink", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.BeginIdentityLink(ctx, request.(BeginIdentityLinkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BeginIdentityLink")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(BeginIdentityLinkResponseObject); ok {
+		if err := validResponse.VisitBeginIdentityLinkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CompleteIdentityLink operation middleware
+func (sh *strictHandler) CompleteIdentityLink(w http.ResponseWriter, r *http.Request, flowID FlowID) {
+	if err := checkParams(r, "completeIdentityLink"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request CompleteIdentityLinkRequestObject
+
+	request.FlowID = flowID
+
+	var body CompleteIdentityLinkJSONRequestBody
+	if err := decodeBody(r, "completeIdentityLink", &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CompleteIdentityLink(ctx, request.(CompleteIdentityLinkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CompleteIdentityLink")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CompleteIdentityLinkResponseObject); ok {
+		if err := validResponse.VisitCompleteIdentityLinkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlinkIdentity operation middleware
+func (sh *strictHandler) UnlinkIdentity(w http.ResponseWriter, r *http.Request, identityID IdentityID) {
+	if err := checkParams(r, "unlinkIdentity"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UnlinkIdentityRequestObject
+
+	request.IdentityID = identityID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlinkIdentity(ctx, request.(UnlinkIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlinkIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnlinkIdentityResponseObject); ok {
+		if err := validResponse.VisitUnlinkIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListPasskeys operation middleware
 func (sh *strictHandler) ListPasskeys(w http.ResponseWriter, r *http.Request) {
 	if err := checkParams(r, "listPasskeys"); err != nil {
@@ -17721,6 +18360,67 @@ func (sh *strictHandler) IssueEnrollmentCode(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(IssueEnrollmentCodeResponseObject); ok {
 		if err := validResponse.VisitIssueEnrollmentCodeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUserIdentities operation middleware
+func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request, userID UserID) {
+	if err := checkParams(r, "listUserIdentities"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request ListUserIdentitiesRequestObject
+
+	request.UserID = userID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUserIdentities(ctx, request.(ListUserIdentitiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUserIdentities")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUserIdentitiesResponseObject); ok {
+		if err := validResponse.VisitListUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlinkUserIdentity operation middleware
+func (sh *strictHandler) UnlinkUserIdentity(w http.ResponseWriter, r *http.Request, userID UserID, identityID IdentityID) {
+	if err := checkParams(r, "unlinkUserIdentity"); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, err)
+		return
+	}
+	var request UnlinkUserIdentityRequestObject
+
+	request.UserID = userID
+	request.IdentityID = identityID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlinkUserIdentity(ctx, request.(UnlinkUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlinkUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnlinkUserIdentityResponseObject); ok {
+		if err := validResponse.VisitUnlinkUserIdentityResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

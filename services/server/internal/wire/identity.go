@@ -57,7 +57,7 @@ func (p *process) buildIdentity(context.Context) error {
 	m.service, err = identityapp.New(config, identityapp.Deps{
 		Units: p.units, Clock: p.clock, Log: p.log, Authorizer: p.authz.service, Audit: p.audit.recorder, Events: p.sync.appender,
 		Keys: p.instance.service, Instance: p.instance.service, Settings: p.instance.service, Grants: p.authz.service,
-		Groups: p.authz.service, Store: store, Hasher: hasher, Ceremonies: ceremonies, OpenID: oidc.New(p.egress),
+		Groups: p.authz.service, Store: store, Hasher: hasher, Ceremonies: ceremonies, OpenID: oidc.New(p.egress), ClaimGroups: p.authz.service,
 		Secrets: providerSecrets{p.secrets}, Throttle: p.limiter, Proofs: m.proofs, Memory: memory,
 		CredentialEnded: p.credentialEnded,
 	})

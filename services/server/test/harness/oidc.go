@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/OWNER/bothy/services/server/internal/identity/adapters/identitytest"
 )
 
 // Provider is an OpenID provider that runs as a process of its own.
@@ -155,4 +158,56 @@ func WithSecret(t testing.TB, name, value string) Option {
 	return func(s *Server) {
 		Must(t, os.WriteFile(filepath.Join(s.keys["secrets.dir"], name), []byte(value), 0o600))
 	}
+}
+
+// Visit is a login by a provider under way, seen by its browser.
+type Visit struct {
+	Client *Client
+	// Flow is the login, Address where the browser goes, Cookie what it keeps.
+	Flow, Address, Cookie string
+}
+
+// Begin begins a login by a provider with a new device. more adds members to the request.
+func (s *Server) Begin(t testing.TB, provider string, more Body) *Visit {
+	t.Helper()
+	c := &Client{Server: s, DeviceKey: identitytest.NewKey(t)}
+	return c.begin(t, "beginLogin", Body{"driver": "oidc", "provider_id": provider, "device": device}, more)
+}
+
+// BeginLink begins to link an identity with the person.
+func (c *Client) BeginLink(t testing.TB, provider string) *Visit {
+	t.Helper()
+	return c.begin(t, "beginIdentityLink", Body{"provider_id": provider, "return_to": "/#/settings"}, nil)
+}
+
+func (c *Client) begin(t testing.TB, operation string, body, more Body) *Visit {
+	t.Helper()
+	maps.Copy(body, more)
+	r := c.Call(t, operation, body).Is(t, http.StatusCreated)
+	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
+	return &Visit{Client: c, Flow: r.Str("flow_id"), Address: r.Str("authorization_url"), Cookie: cookie}
+}
+
+// Back is the browser coming from the provider; it gives the query with which it goes on.
+func (v *Visit) Back(t testing.TB, q Query) url.Values {
+	t.Helper()
+	header := Header{}
+	if v.Cookie != "" {
+		header["Cookie"] = v.Cookie
+	}
+	r := v.Client.Server.Anonymous().Call(t, "oidcCallback", q, header).Is(t, http.StatusSeeOther)
+	_, query, _ := strings.Cut(r.Header.Get("Location"), "?")
+	members, err := url.ParseQuery(query)
+	Must(t, err)
+	return members
+}
+
+// Finish hands the result to the login.
+func (v *Visit) Finish(t testing.TB, result string) *Response {
+	t.Helper()
+	r := v.Client.Call(t, "completeLogin", v.Flow, Body{"result_code": result})
+	if r.Status == http.StatusOK {
+		v.Client.Adopt(r)
+	}
+	return r
 }

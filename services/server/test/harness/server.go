@@ -78,7 +78,7 @@ func Start(t testing.TB, options ...Option) *Server {
 	s := &Server{
 		Clock: newClock(), DB: pgtest.New(t, pgtest.AsApp()), log: &bytes.Buffer{},
 		watch: newWatch(), signals: make(chan os.Signal, 2), done: make(chan int, 1),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: Patience},
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: Patience, CheckRedirect: stay},
 	}
 	s.people.byHandle = map[string]*Client{}
 	s.settings = map[string]json.RawMessage{"auth.device_approval": json.RawMessage(`"off"`)}
@@ -95,6 +95,9 @@ func Start(t testing.TB, options ...Option) *Server {
 	})
 	return s
 }
+
+// stay keeps an answer that sends a browser elsewhere.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (s *Server) defaults(t testing.TB) map[string]string {
 	t.Helper()

@@ -123,6 +123,10 @@ func (w *watch) inspect(operation string, r *http.Request, log *authorize.CheckL
 			// A flow is named by who began it; nobody is signed in yet.
 			continue
 		}
+		if name == "identity_id" {
+			// Unlinked, it has no row any more; it was found among those of the person in the check.
+			continue
+		}
 		if name == "principal_id" && strings.Contains(op.Path, "{group_id}/members/") {
 			// A membership lies in its group, whose name is in the path and is looked at too.
 			continue

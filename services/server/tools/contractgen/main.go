@@ -166,6 +166,9 @@ func contract(doc *apidoc.OpenAPI, gw *apidoc.Gateway) map[string]any {
 		if params != nil {
 			entry["parameters"] = params
 		}
+		if o.OpenQuery {
+			entry["open_query"] = true
+		}
 		ops[o.ID] = entry
 	}
 	return map[string]any{

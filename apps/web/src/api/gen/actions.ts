@@ -59,6 +59,8 @@ export const actions: readonly CatalogueAction[] = [
   { id: "user.disable", summary: "Disable a person", scope: "identity.admin", person: true },
   { id: "user.enable", summary: "Enable a person", scope: "session", person: true },
   { id: "identity.read", summary: "List identities and passkeys", scope: "session", person: true },
+  { id: "identity.link", summary: "Link an identity at a provider", scope: "session", person: true },
+  { id: "identity.unlink", summary: "Unlink an identity at a provider", scope: "session", person: true },
   { id: "local_credential.set", summary: "Set, change or remove the own password", scope: "session", person: true },
   { id: "passkey.register", summary: "Add or rename an own passkey", scope: "session", person: true },
   { id: "passkey.revoke", summary: "Remove a passkey", scope: "session", person: true },

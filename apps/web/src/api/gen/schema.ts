@@ -435,7 +435,7 @@ export interface paths {
         put?: never;
         /**
          * Begin a login
-         * @description Opens a login bound to the key whose DPoP proof comes with the request. The first proof has no nonce and is answered with `use_dpop_nonce` and the header `DPoP-Nonce`; repeat with a proof that carries it. Whether a name exists is never told. Reasons: `login_failed`, `device_key_in_use`.
+         * @description Opens a login bound to the key whose DPoP proof comes with the request. The first proof has no nonce and is answered with `use_dpop_nonce` and the header `DPoP-Nonce`; repeat with a proof that carries it. Whether a name exists is never told. With `oidc`, send the browser to `authorization_url`; the answer also sets a cookie that binds the login to this browser. A provider that cannot be reached is `unavailable` with the reason `provider_unavailable`. Other reasons: `login_failed`, `device_key_in_use`.
          */
         post: operations["beginLogin"];
         delete?: never;
@@ -455,7 +455,7 @@ export interface paths {
         put?: never;
         /**
          * Prove who is logging in
-         * @description Needs a proof by the key that began the login. Every failed proof is answered alike with the reason `login_failed`. With 202 the device waits for approval: repeat with an empty object until it is decided. Reasons: `login_failed`, `device_limit`, `device_denied`.
+         * @description Needs a proof by the key that began the login. Every failed proof is answered alike with the reason `login_failed`. With 202 the device waits for approval: repeat with an empty object until it is decided. Reasons: `login_failed`, `device_limit`, `device_denied`, and after a provider `not_provisioned`, `domain_not_allowed`, `claim_missing`, `acr_missing`.
          */
         post: operations["completeLogin"];
         delete?: never;
@@ -478,6 +478,26 @@ export interface paths {
          * @description The session and all its tokens end at once.
          */
         post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Receive a browser from an identity provider
+         * @description For browsers alone; register this address at the provider. The browser goes on to `return_to` with `flow` and `result`, or with `flow` and `error`: `provider_denied`, `provider_unavailable`, `login_failed`. Whatever does not belong to a login of this browser ends at the sign-in page without a detail.
+         */
+        get: operations["oidcCallback"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1315,6 +1335,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/me/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the own identities
+         * @description At which providers the caller is known, oldest first. At most 50.
+         */
+        get: operations["listIdentities"];
+        put?: never;
+        /**
+         * Begin to link an identity
+         * @description Send the browser to `authorization_url`; it comes back to `return_to` with `flow` and `result`. The answer also sets a cookie that binds the attempt to this browser. A provider that cannot be reached is `unavailable` with the reason `provider_unavailable`.
+         */
+        post: operations["beginIdentityLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/identities/{flow_id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Link an identity
+         * @description In the session that began. Reasons of `conflict`: `identity_in_use`, `identity_limit`.
+         */
+        post: operations["completeIdentityLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/me/identities/{identity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Unlink an own identity
+         * @description It signs nobody in from then on; sessions go on, memberships that its groups brought end. Reason of `conflict`: `no_login_left`.
+         */
+        delete: operations["unlinkIdentity"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/me/passkeys": {
         parameters: {
             query?: never;
@@ -2039,6 +2123,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/users/{user_id}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the identities of a person
+         * @description For owners, and for the person herself.
+         */
+        get: operations["listUserIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/users/{user_id}/identities/{identity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Unlink an identity of a person
+         * @description For owners. Reason of `conflict`: `no_login_left`, when an owner would keep no way in.
+         */
+        delete: operations["unlinkUserIdentity"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/users/{user_id}/passkeys/{passkey_id}": {
         parameters: {
             query?: never;
@@ -2586,15 +2710,28 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        BeginIdentityLinkRequest: {
+            /** Format: uuid */
+            provider_id: string;
+            /** @description As in `beginLogin`. */
+            return_to: string;
+        };
         /** @description `driver` chooses the way in. More drivers may come; a client offers those named in the discovery document. */
         BeginLoginRequest: {
             /** @description Enrollment code; only with `enrollment`. */
             code?: string;
             device: components["schemas"]["DeviceInfo"];
             driver: components["schemas"]["BeginLoginRequestDriver"];
+            /**
+             * Format: uuid
+             * @description Which provider; only with `oidc`.
+             */
+            provider_id?: string;
+            /** @description Where the browser goes after the provider: a path of this origin, `bothy://auth`, or `http://127.0.0.1:PORT/` of a program that listens there. Only with `oidc`; `/` without it. */
+            return_to?: string;
         };
         /** @enum {string} */
-        BeginLoginRequestDriver: "local" | "passkey" | "enrollment";
+        BeginLoginRequestDriver: "local" | "passkey" | "oidc" | "enrollment";
         BeginPairingRequest: {
             client_kind: components["schemas"]["PairingClientKind"];
             device: components["schemas"]["DeviceInfo"];
@@ -2754,13 +2891,19 @@ export interface components {
          * @enum {string}
          */
         ClientKind: "app" | "console" | "cli";
-        /** @description Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `credential` for `enrollment`, none when a pending device asks again. */
+        CompleteIdentityLinkRequest: {
+            /** @description The parameter `result` with which the browser came back. */
+            result_code: string;
+        };
+        /** @description Members by driver: `login` and `password` for `local`, `passkey` for `passkey`, `result_code` for `oidc`, `credential` for `enrollment`, none when a pending device asks again. */
         CompleteLoginRequest: {
             credential?: components["schemas"]["NewCredential"];
             /** @description Handle or verified e-mail address. */
             login?: string;
             passkey?: components["schemas"]["PasskeyAnswer"];
             password?: string;
+            /** @description The parameter `result` with which the browser came back. It works once, for a minute. */
+            result_code?: string;
         };
         /** @description The member that the method asks for, and no other. */
         CompleteStepUpRequest: {
@@ -3675,6 +3818,30 @@ export interface components {
             platform: components["schemas"]["Platform"];
             version: string;
         };
+        /** @description Who a person is at a provider. */
+        Identity: {
+            /** Format: uuid */
+            id: string;
+            /** @description How the provider called her when she was linked. */
+            label: string;
+            /** Format: date-time */
+            last_login_at: string | null;
+            /** Format: date-time */
+            linked_at: string;
+            /** Format: uuid */
+            provider_id: string;
+            provider_name: string;
+        };
+        IdentityLinkFlow: {
+            authorization_url: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            flow_id: string;
+        };
+        IdentityList: {
+            items: components["schemas"]["Identity"][];
+        };
         /** @description A provider that signs people in. The client secret is never shown. */
         IdentityProvider: {
             /** @description Domains of verified addresses for which people are made; empty for any. */
@@ -3838,6 +4005,8 @@ export interface components {
         Level: "read" | "write" | "trigger" | "manage";
         /** @description An open login. It is bound to the key whose proof came with the request. */
         LoginFlow: {
+            /** @description Where to send the browser; only with `oidc`. */
+            authorization_url?: string;
             /** Format: date-time */
             expires_at: string;
             /** Format: uuid */
@@ -5607,6 +5776,8 @@ export interface components {
         Handle: string;
         /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
         IdempotencyKey: string;
+        /** @description Identifier of the link with a provider. */
+        IdentityID: string;
         /** @description The `ETag` of the version the change was made from. Without it `precondition_required`, with another one `version_conflict`. */
         IfMatch: string;
         /** @description The token that came with the order to an agent. With it the agent acts for the person who gave the order, with the rights both have. */
@@ -6407,6 +6578,36 @@ export interface operations {
             /** @description Done. */
             204: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    oidcCallback: {
+        parameters: {
+            query?: {
+                /** @description What the tokens are traded for. */
+                code?: string;
+                /** @description Why the provider signed nobody in. */
+                error?: string;
+                /** @description The issuer, when the provider names it. */
+                iss?: string;
+                /** @description What the login sent along. */
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where the browser goes on. */
+            303: {
+                headers: {
+                    /** @description An address of the client. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -7946,6 +8147,105 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    beginIdentityLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginIdentityLinkRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityLinkFlow"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    completeIdentityLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the login flow. */
+                flow_id: components["parameters"]["FlowID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompleteIdentityLinkRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Identity"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    unlinkIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the link with a provider. */
+                identity_id: components["parameters"]["IdentityID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     listPasskeys: {
         parameters: {
             query?: never;
@@ -9320,6 +9620,57 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Enrollment"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listUserIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    unlinkUserIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the write repeatable for a day: the same key with the same request answers what was answered first. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the link with a provider. */
+                identity_id: components["parameters"]["IdentityID"];
+                /** @description Identifier of the person. */
+                user_id: components["parameters"]["UserID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };

@@ -117,7 +117,7 @@ func SelfEntryOf(a Account) *SelfEntry {
 	}
 	return &SelfEntry{
 		Entry: EntryOf(a), Email: optional(a.Person.Email), EmailVerified: a.Person.EmailVerified, Locale: a.Person.Locale,
-		Login: &SelfLogin{Password: a.Person.HasPassword, Passkeys: a.Person.Passkeys},
+		Login: &SelfLogin{Password: a.Person.HasPassword, Passkeys: a.Person.Passkeys, Identities: a.Person.Identities},
 	}
 }
 

@@ -29,8 +29,12 @@ type BeginLoginInput struct {
 	Proof  ProofInput
 	Driver string
 	// Code is for enrollment alone.
-	Code   string
-	Device DeviceInfo
+	Code string
+	// ProviderID and ReturnTo are for oidc alone; Browser is what the browser shows from an
+	// earlier attempt.
+	ProviderID        ids.ID
+	ReturnTo, Browser string
+	Device            DeviceInfo
 }
 
 // BegunLogin is a flow to be completed with the same key.
@@ -42,6 +46,8 @@ type BegunLogin struct {
 	Methods             []string
 	// Passkey is set for passkey and enrollment: what to ask the authenticator.
 	Passkey *PasskeyRequest
+	// External is set for oidc: where the browser goes.
+	External ExternalRequest
 }
 
 // BeginLogin makes a flow that is bound to the key of the proof. It never tells whether a
@@ -86,6 +92,8 @@ func (s *Service) beginDriver(ctx context.Context, in BeginLoginInput, begun *Be
 	case DriverPasskey:
 		c := s.beginPasskeyLogin(ctx, begun)
 		return &c, nil
+	case DriverOIDC:
+		return nil, s.beginOIDC(ctx, in, begun)
 	default:
 		return nil, nil
 	}
@@ -99,12 +107,15 @@ func (in BeginLoginInput) validate() error {
 	if (in.Driver == DriverEnrollment) != (in.Code != "") {
 		v.Add("/code", "mismatch", "A code goes with the driver enrollment, and only with it.")
 	}
+	if oidc := in.Driver == DriverOIDC; oidc == in.ProviderID.IsZero() || !oidc && in.ReturnTo != "" {
+		v.Add("/provider_id", "mismatch", "A provider and where to return go with the driver oidc, and only with it.")
+	}
 	in.Device.validate(&v)
 	return v.Err()
 }
 
 var (
-	drivers   = []string{DriverLocal, DriverPasskey, DriverEnrollment}
+	drivers   = []string{DriverLocal, DriverPasskey, DriverOIDC, DriverEnrollment}
 	platforms = []string{"web", "ios", "android", "macos", "windows", "linux", "other"}
 	clients   = []string{"app", "console", "cli"}
 )

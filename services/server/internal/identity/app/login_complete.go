@@ -22,6 +22,8 @@ type CompleteLoginInput struct {
 	Login, Password string
 	// Passkey is the answer of an authenticator, for the driver passkey.
 	Passkey json.RawMessage
+	// ResultCode is what the browser came back with, for the driver oidc.
+	ResultCode string
 	// The rest is for enrollment. NewPasskey goes with PasskeyName, or the device's name.
 	CredentialKind, NewPassword, PasskeyName string
 	NewPasskey                               json.RawMessage
@@ -37,7 +39,7 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 	if err != nil {
 		return LoginResult{}, err
 	}
-	flow, err := s.flow(ctx, in.FlowID, purposeLogin, flowOpen, flowWaiting)
+	flow, err := s.flow(ctx, in.FlowID, purposeLogin, flowOpen, flowExternal, flowWaiting)
 	if err != nil {
 		return LoginResult{}, err
 	}
@@ -59,6 +61,8 @@ func (s *Service) CompleteLogin(ctx context.Context, in CompleteLoginInput) (Log
 		return s.completeEnrollment(ctx, flow, proof, in)
 	case DriverPasskey:
 		return s.completePasskey(ctx, flow, proof, in.Passkey)
+	case DriverOIDC:
+		return s.completeOIDC(ctx, flow, proof, in.ResultCode)
 	default:
 		return s.completeLocal(ctx, flow, proof, in)
 	}

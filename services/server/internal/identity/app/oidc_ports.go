@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -24,8 +25,44 @@ type ProviderStore interface {
 	DeleteProvider(ctx context.Context, id ids.ID) error
 	// ProviderInUse reports whether anybody is linked with it.
 	ProviderInUse(ctx context.Context, id ids.ID) (bool, error)
-	// OwnersOnlyBy reports whether an active owner has no other way in.
-	OwnersOnlyBy(ctx context.Context, id ids.ID) (bool, error)
+	// OwnersOnlyBy reports whether an active owner has no other way in through the drivers.
+	OwnersOnlyBy(ctx context.Context, id ids.ID, d domain.Drivers) (bool, error)
+	IdentityStore
+	VisitStore
+}
+
+// IdentityStore keeps who people are at providers.
+type IdentityStore interface {
+	// IdentityBySubject gives ID and principal alone.
+	IdentityBySubject(ctx context.Context, provider ids.ID, issuer, subject string) (i Identity, found bool, err error)
+	// ListIdentities is oldest first.
+	ListIdentities(ctx context.Context, principal ids.ID, limit int) ([]Identity, error)
+	// InsertIdentity fails with conflict (identity_in_use) when the subject is linked.
+	InsertIdentity(ctx context.Context, i Identity) error
+	UseIdentity(ctx context.Context, id ids.ID, at time.Time) error
+	DeleteIdentity(ctx context.Context, principal, id ids.ID) error
+	// PersonByEmail finds the person with the verified address.
+	PersonByEmail(ctx context.Context, provider ids.ID, email string) (PersonMatch, error)
+	// EmailHolder is who has the address, verified or not.
+	EmailHolder(ctx context.Context, email string) (id ids.ID, found bool, err error)
+	SetVerifiedEmail(ctx context.Context, principal ids.ID, email string, verified bool) error
+}
+
+// PersonMatch is the person with a verified address.
+type PersonMatch struct {
+	PrincipalID ids.ID
+	domain.EmailMatch
+}
+
+// VisitStore keeps flows while their browser is at a provider.
+type VisitStore interface {
+	FlowByState(ctx context.Context, hash []byte) (f Flow, found bool, err error)
+	// ClaimState uses the state of a flow up; false when somebody was faster.
+	ClaimState(ctx context.Context, id ids.ID) (bool, error)
+	// KeepPerson keeps what the provider said until the client fetches it; false when the
+	// flow is over.
+	KeepPerson(ctx context.Context, id ids.ID, person domain.External, result []byte, expires time.Time) (bool, error)
+	FailFlow(ctx context.Context, id ids.ID) error
 }
 
 // OpenID speaks with identity providers; the adapter oidc implements it. Its calls leave the

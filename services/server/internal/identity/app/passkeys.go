@@ -291,7 +291,7 @@ func (s *Service) passkeyOf(ctx context.Context, principal, id ids.ID) (Passkey,
 
 // waysIn are the credentials with which the person can sign in.
 func (a Account) waysIn() domain.WaysIn {
-	return domain.WaysIn{Password: a.Person.HasPassword, Passkeys: a.Person.Passkeys}
+	return domain.WaysIn{Password: a.Person.HasPassword, Passkeys: a.Person.Passkeys, Identities: a.Person.Identities}
 }
 
 // mayLoseWay refuses a change that leaves too little. The person's row is locked, so two

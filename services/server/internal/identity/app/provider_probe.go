@@ -65,6 +65,7 @@ func (s *Service) probe(ctx context.Context, p Provider) Probe {
 	if len(probe.Keys) == 0 {
 		add("no_usable_key")
 	}
+	s.providers.remember(p.Issuer, metadata, probe.Keys)
 	return probe
 }
 

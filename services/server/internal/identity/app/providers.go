@@ -50,6 +50,14 @@ type Provider struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
+// rules are the settings that decide who comes in.
+func (p Provider) rules() domain.AdmissionRules {
+	return domain.AdmissionRules{
+		RequiredACR: p.RequiredACR, RequireEmail: p.RequireEmail, LinkByEmail: p.LinkByEmail, Provisioning: p.Provisioning,
+		AllowedDomains: p.AllowedDomains,
+	}
+}
+
 // ProviderPatch is a provider as an owner writes it: what is not set keeps its value, or the
 // default of a new provider.
 type ProviderPatch struct {
@@ -261,7 +269,11 @@ func (s *Service) mayChange(ctx context.Context, before, after Provider) error {
 	if _, err := s.Store.LockOwners(ctx); err != nil {
 		return err
 	}
-	stranded, err := s.Store.OwnersOnlyBy(ctx, before.ID)
+	on, err := s.drivers(ctx)
+	if err != nil {
+		return err
+	}
+	stranded, err := s.Store.OwnersOnlyBy(ctx, before.ID, on)
 	if err == nil && stranded {
 		err = errNoLoginLeft("An owner signs in by this provider and has no other way. Give her one first.")
 	}

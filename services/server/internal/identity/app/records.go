@@ -38,8 +38,8 @@ type Person struct {
 	Status               *CustomStatus
 	LastLoginAt          *time.Time
 	HasPassword          bool
-	// Passkeys is the number of living ones.
-	Passkeys int
+	// Passkeys is the number of living ones, Identities that at providers which are enabled.
+	Passkeys, Identities int
 }
 
 // CustomStatus is what a person says about the present. Readers drop it after Until.
@@ -162,6 +162,8 @@ type Flow struct {
 	Attempts  int
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	// By is set for a flow that goes by a provider.
+	By ExternalFlow
 }
 
 // The states of devices.
@@ -235,6 +237,8 @@ type DeviceFilter struct {
 // Session is a stored session.
 type Session struct {
 	ID, PrincipalID, DeviceID ids.ID
+	// ProviderID is who proved the person, zero for her own credentials. It is only written.
+	ProviderID ids.ID
 	// ParentID is set for a session that ends with another.
 	ParentID                 ids.ID
 	Kind, Driver             string

@@ -39,12 +39,14 @@ type Deps struct {
 	Settings   instance.Settings
 	Grants     authz.Grants
 	Groups     authz.Groups
-	Store      Store
-	Hasher     Hasher
-	Ceremonies PasskeyCeremonies
-	Throttle   Throttle
-	OpenID     OpenID
-	Secrets    Secrets
+	// ClaimGroups keeps the memberships that providers decide.
+	ClaimGroups authz.ClaimGroups
+	Store       Store
+	Hasher      Hasher
+	Ceremonies  PasskeyCeremonies
+	Throttle    Throttle
+	OpenID      OpenID
+	Secrets     Secrets
 	// Proofs and Memory are shared with the Authenticator.
 	Proofs *Proofs
 	Memory *Memory
@@ -66,6 +68,9 @@ type Service struct {
 	guesses     *guesses
 	// relyingParty is the scope of passkeys.
 	relyingParty string
+	// flowKey wraps what a flow keeps of its secrets.
+	flowKey   []byte
+	providers *providerMemory
 }
 
 // Interfaces the service offers to other modules.
@@ -98,9 +103,13 @@ func New(cfg Config, d Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	flowKey, err := domain.DeriveKey(cfg.CodeHMACKey, "login-flow")
+	if err != nil {
+		return nil, err
+	}
 	return &Service{
 		Deps: d, cfg: cfg, networkKey: networkKey, nameKey: nameKey, userCodeKey: userCodeKey, guesses: newGuesses(d.Clock),
-		relyingParty: relyingParty,
+		relyingParty: relyingParty, flowKey: flowKey, providers: newProviderMemory(d.Clock, d.OpenID),
 	}, nil
 }
 

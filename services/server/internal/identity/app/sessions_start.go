@@ -53,7 +53,7 @@ func (s *Service) startSession(ctx context.Context, f Flow, principal ids.ID, d 
 		return issued{}, err
 	}
 	session := Session{
-		ID: ids.NewAt(now), PrincipalID: principal, DeviceID: d.ID, Kind: kindLogin, Driver: f.Driver,
+		ID: ids.NewAt(now), PrincipalID: principal, DeviceID: d.ID, Kind: kindLogin, Driver: f.Driver, ProviderID: f.By.ProviderID,
 		AMR: how.amr, AuthTime: now, Epoch: 1, JKT: f.JKT,
 		IdleExpiresAt: now.Add(s.cfg.SessionIdleTTL), ExpiresAt: now.Add(s.cfg.SessionMaxTTL),
 	}

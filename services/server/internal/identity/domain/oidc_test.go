@@ -581,3 +581,66 @@ func FuzzReturnTo(f *testing.F) {
 		}
 	})
 }
+
+func TestSecretsOfFlowsAreWrapped(t *testing.T) {
+	key, flow := make([]byte, 32), []byte("flow")
+	wrapped, err := Wrap(key, flow, "verifier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Unwrap(key, flow, wrapped); err != nil || text != "verifier" {
+		t.Errorf("%q, %v", text, err)
+	}
+	other := append([]byte{1}, make([]byte, 31)...)
+	for name, open := range map[string]func() (string, error){
+		"other flow": func() (string, error) { return Unwrap(key, []byte("else"), wrapped) },
+		"other key":  func() (string, error) { return Unwrap(other, flow, wrapped) },
+		"changed":    func() (string, error) { return Unwrap(key, flow, append(wrapped[:len(wrapped)-1:len(wrapped)-1], 0)) },
+		"cut":        func() (string, error) { return Unwrap(key, flow, wrapped[:4]) },
+		"no key":     func() (string, error) { return Unwrap(nil, flow, wrapped) },
+	} {
+		if text, err := open(); err == nil {
+			t.Errorf("%s opens: %q", name, text)
+		}
+	}
+	if s := NewFlowSecret(); !IsFlowSecret(s) || IsFlowSecret(s[1:]) || IsFlowSecret(s+"=") || s == NewFlowSecret() {
+		t.Errorf("secret %q", s)
+	}
+}
+
+func TestRequestsToProviders(t *testing.T) {
+	r := AuthorizationRequest{
+		Endpoint: issuer + "/authorize?tenant=x", ClientID: "bothy", RedirectURI: "https://chat.example.org/api/v1/auth/oidc/callback",
+		Scopes: []string{"openid", "email"}, State: "s", Nonce: "n", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", ACR: "gold", MaxAuthAge: time.Hour,
+	}
+	text, err := r.URL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Verifier and challenge are those of RFC 7636, appendix B.
+	for name, want := range map[string]string{
+		"tenant": "x", "response_type": "code", "scope": "openid email", "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+		"code_challenge_method": "S256", "max_age": "3600", "acr_values": "gold", "state": "s", "nonce": "n", "redirect_uri": r.RedirectURI,
+	} {
+		if got := u.Query().Get(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	r.Endpoint = "https://[bad"
+	if _, err := r.URL(); err == nil {
+		t.Error("an endpoint that is none")
+	}
+	for _, c := range []struct {
+		sends bool
+		named string
+		want  bool
+	}{{false, "", true}, {false, issuer, true}, {true, issuer, true}, {true, "", false}, {true, "https://evil.example", false}, {false, "https://evil.example", false}} {
+		if got := (ProviderMetadata{Issuer: issuer, SendsIssuer: c.sends}).IssuerFits(c.named); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

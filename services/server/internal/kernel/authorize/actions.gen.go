@@ -100,6 +100,10 @@ const (
 	ActionUserEnable Action = "user.enable"
 	// ActionIdentityRead: list identities and passkeys.
 	ActionIdentityRead Action = "identity.read"
+	// ActionIdentityLink: link an identity at a provider.
+	ActionIdentityLink Action = "identity.link"
+	// ActionIdentityUnlink: unlink an identity at a provider.
+	ActionIdentityUnlink Action = "identity.unlink"
 	// ActionLocalCredentialSet: set, change or remove the own password.
 	ActionLocalCredentialSet Action = "local_credential.set"
 	// ActionPasskeyRegister: add or rename an own passkey.
@@ -521,7 +525,7 @@ var Catalogue = []Spec{
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: true, AuditDeny: true,
 		Maintenance: MaintenanceDeny, BeforeSetup: true, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.public_auth", Scope: "session",
-		Details: []string{"driver", "device_id", "reason"},
+		Details: []string{"driver", "device_id", "reason", "provider", "admission"},
 		Rules:   []string{"ID-13", "ID-14", "ID-25"},
 	},
 	{
@@ -663,6 +667,26 @@ var Catalogue = []Spec{
 		StepUp: StepUpNever, StepUpRule: "", AuditAllow: false, AuditDeny: true,
 		Maintenance: MaintenanceAllow, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
 		RateLimit: "rl.read", Scope: "session",
+	},
+	{
+		ID: ActionIdentityLink, Module: "identity", Summary: "Link an identity at a provider",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourceSelf, Self: true, Level: "", Capability: "", OwnerOnly: false,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"identity_id", "provider"},
+		Rules:   []string{"ID-18", "ID-22"},
+	},
+	{
+		ID: ActionIdentityUnlink, Module: "identity", Summary: "Unlink an identity at a provider",
+		Effect: EffectWrite, Callers: []CallerKind{CallerPerson},
+		Resource: ResourcePrincipal, Self: true, Level: "", Capability: "", OwnerOnly: true,
+		StepUp: StepUpAlways, StepUpRule: "", AuditAllow: true, AuditDeny: true,
+		Maintenance: MaintenanceDeny, BeforeSetup: false, ViewAs: false, ActingFor: false, Extension: false,
+		RateLimit: "rl.sensitive", Scope: "session",
+		Details: []string{"identity_id", "provider"},
+		Rules:   []string{"ID-35"},
 	},
 	{
 		ID: ActionLocalCredentialSet, Module: "identity", Summary: "Set, change or remove the own password",

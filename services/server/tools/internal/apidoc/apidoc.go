@@ -21,12 +21,14 @@ type Operation struct {
 	ID, Method, Path, Module  string
 	Action, RateLimit, Body   string
 	InBand, IgnoresKey, Match bool
+	// OpenQuery operations are called by strangers who add parameters of their own.
+	OpenQuery bool
 	// Transfer operations answer with a stream and have the deadline of transfers.
-	Transfer bool
-	ErrorCodes                []string
-	RequestSchema             string
-	RequestRequired           bool
-	Parameters                []Parameter
+	Transfer        bool
+	ErrorCodes      []string
+	RequestSchema   string
+	RequestRequired bool
+	Parameters      []Parameter
 }
 
 // Parameter is a query, path or header parameter of an operation.
@@ -92,6 +94,7 @@ func (d *OpenAPI) operation(method, path string, op map[string]any) (Operation, 
 	o.Module = tags[0].(string)
 	o.InBand, _ = op["x-authorized-in-band"].(bool)
 	o.IgnoresKey, _ = op["x-ignores-idempotency-key"].(bool)
+	o.OpenQuery, _ = op["x-open-query"].(bool)
 	o.Transfer, _ = op["x-transfer"].(bool)
 	codes, ok := op["x-error-codes"].([]any)
 	if !ok {

@@ -120,7 +120,7 @@ func self(v app.SelfView) rest.Self {
 	out := rest.Self{DirectoryEntry: directoryEntry(app.Shown{Account: v.Account, ShowEmail: true})}
 	if p := v.Account.Person; p != nil {
 		out.EmailVerified, out.Locale = p.EmailVerified, p.Locale
-		out.Login = &rest.LoginMethods{Password: p.HasPassword, Passkeys: p.Passkeys}
+		out.Login = &rest.LoginMethods{Password: p.HasPassword, Passkeys: p.Passkeys, Identities: p.Identities}
 	}
 	if s := v.Session; s != nil {
 		out.Session = &rest.SelfSession{

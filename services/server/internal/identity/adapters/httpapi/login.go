@@ -11,6 +11,7 @@ import (
 	"github.com/OWNER/bothy/services/server/api/rest"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/kernel/clock"
+	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 )
 
 // Handlers are the operations of identity of the generated strict server.
@@ -27,7 +28,8 @@ func New(service *app.Service, clk clock.Clock) *Handlers {
 // BeginLogin implements rest.StrictServerInterface.
 func (h *Handlers) BeginLogin(ctx context.Context, r rest.BeginLoginRequestObject) (rest.BeginLoginResponseObject, error) {
 	begun, err := h.service.BeginLogin(ctx, app.BeginLoginInput{
-		Proof: proofOf(ctx), Driver: string(r.Body.Driver), Code: deref(r.Body.Code), Device: deviceInfo(r.Body.Device),
+		Proof: proofOf(ctx), Driver: string(r.Body.Driver), Code: deref(r.Body.Code),
+		ProviderID: ids.Deref(r.Body.ProviderID), ReturnTo: deref(r.Body.ReturnTo), Browser: browserOf(ctx), Device: deviceInfo(r.Body.Device),
 	})
 	if err != nil {
 		return nil, err
@@ -38,6 +40,7 @@ func (h *Handlers) BeginLogin(ctx context.Context, r rest.BeginLoginRequestObjec
 		out.Purpose = &purpose
 		out.Principal = &rest.FlowPrincipal{ID: begun.Flow.PrincipalID, Handle: begun.Handle, DisplayName: begun.DisplayName}
 	}
+	out.AuthorizationURL = goesTo(ctx, begun.External)
 	out.PasskeyOptions, err = passkeyOptions(begun.Passkey)
 	return out, err
 }
@@ -46,7 +49,7 @@ func (h *Handlers) BeginLogin(ctx context.Context, r rest.BeginLoginRequestObjec
 func (h *Handlers) CompleteLogin(ctx context.Context, r rest.CompleteLoginRequestObject) (rest.CompleteLoginResponseObject, error) {
 	in := app.CompleteLoginInput{
 		Proof: proofOf(ctx), FlowID: r.FlowID, Login: deref(r.Body.Login), Password: deref(r.Body.Password),
-		Passkey: r.Body.Passkey,
+		Passkey: r.Body.Passkey, ResultCode: deref(r.Body.ResultCode),
 	}
 	if c := r.Body.Credential; c != nil {
 		in.CredentialKind, in.NewPassword = string(c.Kind), deref(c.Password)

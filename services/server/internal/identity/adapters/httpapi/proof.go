@@ -32,8 +32,9 @@ func Nonces(proofs *app.Proofs) func(proof string) (fresh string, needed bool) {
 // ProofMiddleware hands the DPoP proof of a request to the operations that take one
 // without an access token. It belongs around every operation, directly before the handlers.
 func ProofMiddleware(proofs *app.Proofs) rest.StrictMiddlewareFunc {
-	return func(next rest.StrictHandlerFunc, _ string) rest.StrictHandlerFunc {
+	return func(next rest.StrictHandlerFunc, operation string) rest.StrictHandlerFunc {
 		return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
+			ctx = withBrowser(ctx, operation, w, r)
 			values := r.Header.Values("DPoP")
 			if len(values) != 1 {
 				return next(ctx, w, r, request)

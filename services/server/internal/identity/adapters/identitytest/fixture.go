@@ -56,6 +56,7 @@ type Fixture struct {
 	Grants     *Grants
 	Throttle   *Throttle
 	OpenID     *OpenID
+	Claims     *GroupClaims
 	Secrets    Secrets
 	Published  *Published
 	// TokensEnded counts what the module told about ended tokens, by principal.
@@ -103,7 +104,7 @@ func New(t testing.TB, db *pgtest.DB, change ...func(*app.Config)) *Fixture {
 	t.Helper()
 	f := &Fixture{
 		DB: db, Clock: clocktest.New(Start), Config: app.DefaultConfig(), Audit: &Audit{}, Events: &Events{}, Instance: &Instance{},
-		Grants: &Grants{}, Throttle: &Throttle{}, OpenID: &OpenID{}, Secrets: Secrets{}, Published: &Published{}, IP: netip.MustParseAddr("192.0.2.7"),
+		Grants: &Grants{}, Throttle: &Throttle{}, OpenID: &OpenID{}, Claims: &GroupClaims{}, Secrets: Secrets{}, Published: &Published{}, IP: netip.MustParseAddr("192.0.2.7"),
 	}
 	f.Config.PublicURL, f.Config.CodeHMACKey, f.Config.SingleNode = Origin, []byte("a secret of at least thirty-two bytes"), true
 	for _, c := range change {
@@ -138,7 +139,7 @@ func (f *Fixture) build(t testing.TB) {
 	f.Service, err = app.New(f.Config, app.Deps{
 		Units: f.Units, Clock: f.Clock, Log: log, Authorizer: f.Authorizer, Audit: f.Audit, Events: f.Events, Keys: keys,
 		Instance: f.Instance, Settings: f.Instance, Grants: f.Grants, Groups: f.Grants, Store: store, Hasher: watched{hasher, f},
-		Ceremonies: f.Ceremonies, OpenID: f.OpenID, Secrets: f.Secrets,
+		Ceremonies: f.Ceremonies, OpenID: f.OpenID, Secrets: f.Secrets, ClaimGroups: f.Claims,
 		Throttle: f.Throttle, Proofs: f.Proofs, Memory: memory,
 		CredentialEnded: func(principal ids.ID) { f.TokensEnded.Store(principal, true) },
 	})

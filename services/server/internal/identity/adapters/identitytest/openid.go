@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/OWNER/bothy/services/server/internal/authz"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
 	"github.com/OWNER/bothy/services/server/internal/identity/domain"
+	"github.com/OWNER/bothy/services/server/internal/kernel/txn"
 )
 
 // OpenID stands for a provider that answers what the test gave it. The zero value reaches
@@ -98,4 +100,27 @@ func (s Secrets) Secret(ref string) (string, error) {
 		return text, nil
 	}
 	return "", errors.New("there is no such secret")
+}
+
+// GroupClaims notes what logins said about groups.
+type GroupClaims struct {
+	mu   sync.Mutex
+	Seen []authz.Claims
+	// Moved makes the next Sync tell that groups have changed.
+	Moved bool
+}
+
+// Declare implements authz.ClaimGroups.
+func (*GroupClaims) Declare(context.Context, authz.Claims) ([]txn.Option, error) { return nil, nil }
+
+// Sync implements authz.ClaimGroups.
+func (c *GroupClaims) Sync(_ context.Context, said authz.Claims) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Moved {
+		c.Moved = false
+		return authz.ErrClaimsMoved
+	}
+	c.Seen = append(c.Seen, said)
+	return nil
 }

@@ -93,7 +93,7 @@ func (c *Client) get(ctx context.Context, address string, header http.Header) ([
 		return nil, problem(err)
 	}
 	if r.Status != http.StatusOK {
-		return nil, &app.ProviderError{Code: "http_status"}
+		return nil, refused(r.Status)
 	}
 	return r.Body, nil
 }
@@ -122,7 +122,7 @@ func (c *Client) Exchange(ctx context.Context, e app.CodeExchange) (app.Provider
 		return app.ProviderTokens{}, problem(err)
 	}
 	if r.Status != http.StatusOK {
-		return app.ProviderTokens{}, &app.ProviderError{Code: "http_status", Refused: r.Status >= 400 && r.Status < 500}
+		return app.ProviderTokens{}, refused(r.Status)
 	}
 	return parseTokens(r.Header.Get("Content-Type"), r.Body)
 }
@@ -140,6 +140,11 @@ func parseTokens(contentType string, raw []byte) (app.ProviderTokens, error) {
 		return app.ProviderTokens{}, &app.ProviderError{Code: "malformed", Cause: err}
 	}
 	return app.ProviderTokens{IDToken: answer.IDToken, AccessToken: answer.AccessToken}, nil
+}
+
+// refused tells a provider that does not want to from one that cannot.
+func refused(status int) error {
+	return &app.ProviderError{Code: "http_status", Refused: status >= 400 && status < 500 && status != http.StatusTooManyRequests}
 }
 
 func malformed(err error) error {

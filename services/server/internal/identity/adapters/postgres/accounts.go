@@ -112,7 +112,7 @@ func account(r sqlcgen.AccountsByIDRow) (app.Account, error) {
 	a.Person = &app.Person{
 		Email: r.Email, EmailVerified: r.EmailVerified, Guest: r.Guest, Locale: r.Locale, TimeZone: r.TimeZone,
 		Title: r.Title, Pronouns: r.Pronouns, Bio: r.Bio, LastLoginAt: r.LastLoginAt, HasPassword: r.HasPassword,
-		Passkeys: int(r.Passkeys),
+		Passkeys: int(r.Passkeys), Identities: int(r.Identities),
 	}
 	if r.StatusText != nil {
 		a.Person.Status = &app.CustomStatus{Emoji: r.StatusEmoji, Text: *r.StatusText, Until: r.StatusUntil}

@@ -119,6 +119,8 @@ func (s *Store) InsertFlow(ctx context.Context, f app.Flow) error {
 	return write(ctx).FlowInsert(ctx, sqlcgen.FlowInsertParams{
 		ID: f.ID, Driver: f.Driver, Purpose: f.Purpose, PrincipalID: f.PrincipalID.Ptr(), SessionID: f.SessionID.Ptr(), Jkt: f.JKT[:],
 		EnrollmentCodeID: f.EnrollmentCodeID.Ptr(), Device: device, CreatedAt: f.CreatedAt, ExpiresAt: f.ExpiresAt,
+		ProviderID: f.By.ProviderID.Ptr(), StateHash: f.By.StateHash, NonceHash: f.By.NonceHash, PkceWrapped: f.By.Verifier,
+		BrowserHash: f.By.BrowserHash, ReturnTo: textPtr(string(f.By.ReturnTo)),
 	})
 }
 
@@ -128,9 +130,14 @@ func (s *Store) FlowByID(ctx context.Context, id ids.ID) (app.Flow, bool, error)
 	if found, err := absent(err, "read a login"); err != nil || !found {
 		return app.Flow{}, false, err
 	}
+	f, err := flow(r)
+	return f, err == nil, err
+}
+
+func flow(r sqlcgen.FlowByIDRow) (app.Flow, error) {
 	jkt, err := thumbprint(r.Jkt)
 	if err != nil {
-		return app.Flow{}, false, err
+		return app.Flow{}, err
 	}
 	f := app.Flow{
 		ID: r.ID, Driver: r.Driver, Purpose: r.Purpose, PrincipalID: ids.Deref(r.PrincipalID), SessionID: ids.Deref(r.SessionID),
@@ -138,9 +145,10 @@ func (s *Store) FlowByID(ctx context.Context, id ids.ID) (app.Flow, bool, error)
 		JKT: jkt, State: r.State, Attempts: int(r.Attempts), ExpiresAt: r.ExpiresAt,
 	}
 	if err := json.Unmarshal(r.Device, &f.Device); err != nil {
-		return app.Flow{}, false, fmt.Errorf("read the device of a login: %w", err)
+		return app.Flow{}, fmt.Errorf("read the device of a login: %w", err)
 	}
-	return f, true, nil
+	f.By, err = externalFlow(r)
+	return f, err
 }
 
 // ConsumeFlow implements app.Flows.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/OWNER/bothy/services/server/internal/identity/adapters/postgres/sqlcgen"
 	"github.com/OWNER/bothy/services/server/internal/identity/app"
+	"github.com/OWNER/bothy/services/server/internal/identity/domain"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/platform/pg"
@@ -111,8 +112,8 @@ func (s *Store) ProviderInUse(ctx context.Context, id ids.ID) (bool, error) {
 }
 
 // OwnersOnlyBy implements app.ProviderStore.
-func (s *Store) OwnersOnlyBy(ctx context.Context, id ids.ID) (bool, error) {
-	stranded, err := s.read(ctx).OwnersOnlyBy(ctx, id)
+func (s *Store) OwnersOnlyBy(ctx context.Context, id ids.ID, d domain.Drivers) (bool, error) {
+	stranded, err := s.read(ctx).OwnersOnlyBy(ctx, id, d.Local, d.Passkey)
 	return stranded, failed(err, "look for owners with no other way in")
 }
 

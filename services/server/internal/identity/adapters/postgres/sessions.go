@@ -44,7 +44,7 @@ func (s *Store) SessionForAuthentication(ctx context.Context, id ids.ID) (app.Se
 // InsertSession implements app.Sessions.
 func (s *Store) InsertSession(ctx context.Context, n app.Session, stepUpMethod string, at time.Time) error {
 	return write(ctx, pg.MapError(violated)).SessionInsert(ctx, sqlcgen.SessionInsertParams{
-		ID: n.ID, PrincipalID: n.PrincipalID, DeviceID: n.DeviceID.Ptr(), Kind: n.Kind, Driver: n.Driver, Amr: n.AMR, At: at,
+		ID: n.ID, PrincipalID: n.PrincipalID, DeviceID: n.DeviceID.Ptr(), Kind: n.Kind, Driver: n.Driver, ProviderID: n.ProviderID.Ptr(), Amr: n.AMR, At: at,
 		AuthTime: n.AuthTime, StepUpAt: timePtr(n.StepUpAt), StepUpMethod: textPtr(stepUpMethod), Jkt: n.JKT[:],
 		IdleExpiresAt: n.IdleExpiresAt, ExpiresAt: n.ExpiresAt,
 	})

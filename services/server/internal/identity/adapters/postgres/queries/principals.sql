@@ -9,7 +9,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -25,7 +26,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -42,7 +44,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -67,7 +70,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -143,6 +147,10 @@ UPDATE users
 SET email = sqlc.narg('email'), email_verified = @email_verified, guest = @guest, title = @title
 WHERE principal_id = @principal_id;
 
+-- name: UserSetVerifiedEmail :exec
+-- The caller holds the lock of the principal's row.
+UPDATE users SET email = sqlc.narg('email'), email_verified = @email_verified WHERE principal_id = @principal_id;
+
 -- name: UserSetEmail :exec
 UPDATE users SET email = sqlc.narg('email'), email_verified = false WHERE principal_id = @principal_id;
 
@@ -167,6 +175,7 @@ SELECT EXISTS (
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
     WHERE EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
        OR EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
+       OR EXISTS (SELECT 1 FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = o.principal_id)
 ) AS able;
 
 -- name: OwnersShutOut :one

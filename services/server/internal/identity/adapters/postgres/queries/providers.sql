@@ -55,8 +55,8 @@ SELECT EXISTS (
     SELECT 1 FROM owners o
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
     WHERE EXISTS (SELECT 1 FROM user_identities i WHERE i.principal_id = o.principal_id AND i.provider_id = @provider_id)
-      AND NOT EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
-      AND NOT EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
+      AND NOT (@local::boolean AND EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id))
+      AND NOT (@passkey::boolean AND EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL))
       AND NOT EXISTS (
           SELECT 1 FROM user_identities i
           JOIN identity_providers ip ON ip.id = i.provider_id AND ip.enabled

@@ -29,8 +29,8 @@ WHERE s.id = @id AND s.principal_id = @principal_id AND s.ended_at IS NULL
   AND (s.device_id IS NULL OR d.state = 'active');
 
 -- name: SessionInsert :exec
-INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
-VALUES (@id, @principal_id, @device_id, @kind, @driver, @amr, @auth_time, sqlc.narg('step_up_at'), sqlc.narg('step_up_method'), @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
+INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, provider_id, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
+VALUES (@id, @principal_id, @device_id, @kind, @driver, sqlc.narg('provider_id'), @amr, @auth_time, sqlc.narg('step_up_at'), sqlc.narg('step_up_method'), @jkt, @at::timestamptz, @at::timestamptz, @idle_expires_at, @expires_at);
 
 -- name: SessionInsertView :exec
 -- A session in which an owner, view_as_principal_id, looks at the instance as the person.

@@ -16,7 +16,7 @@ import (
 const flowAttempt = `-- name: FlowAttempt :exec
 UPDATE auth_login_flows
 SET attempts = attempts + 1, state = CASE WHEN attempts + 1 >= $1::int THEN 'failed' ELSE state END
-WHERE id = $2 AND state = 'open'
+WHERE id = $2 AND state IN ('open', 'external_done')
 `
 
 // Counts a wrong attempt and ends the flow with the last one allowed.
@@ -26,7 +26,8 @@ func (q *Queries) FlowAttempt(ctx context.Context, maxAttempts int32, iD ids.ID)
 }
 
 const flowByID = `-- name: FlowByID :one
-SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device_id, amr, proved_at, device, state, attempts, expires_at
+SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device_id, amr, proved_at, device, state, attempts, expires_at,
+       provider_id, nonce_hash, pkce_wrapped, browser_hash, return_to, result_hash, external
 FROM auth_login_flows
 WHERE id = $1
 `
@@ -46,6 +47,13 @@ type FlowByIDRow struct {
 	State            string
 	Attempts         int32
 	ExpiresAt        time.Time
+	ProviderID       *ids.ID
+	NonceHash        []byte
+	PkceWrapped      []byte
+	BrowserHash      []byte
+	ReturnTo         *string
+	ResultHash       []byte
+	External         json.RawMessage
 }
 
 func (q *Queries) FlowByID(ctx context.Context, id ids.ID) (FlowByIDRow, error) {
@@ -66,8 +74,90 @@ func (q *Queries) FlowByID(ctx context.Context, id ids.ID) (FlowByIDRow, error) 
 		&i.State,
 		&i.Attempts,
 		&i.ExpiresAt,
+		&i.ProviderID,
+		&i.NonceHash,
+		&i.PkceWrapped,
+		&i.BrowserHash,
+		&i.ReturnTo,
+		&i.ResultHash,
+		&i.External,
 	)
 	return i, err
+}
+
+const flowByState = `-- name: FlowByState :one
+SELECT id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device_id, amr, proved_at, device, state, attempts, expires_at,
+       provider_id, nonce_hash, pkce_wrapped, browser_hash, return_to, result_hash, external
+FROM auth_login_flows
+WHERE state_hash = $1
+`
+
+type FlowByStateRow struct {
+	ID               ids.ID
+	Driver           string
+	Purpose          string
+	PrincipalID      *ids.ID
+	SessionID        *ids.ID
+	Jkt              []byte
+	EnrollmentCodeID *ids.ID
+	DeviceID         *ids.ID
+	Amr              []string
+	ProvedAt         *time.Time
+	Device           json.RawMessage
+	State            string
+	Attempts         int32
+	ExpiresAt        time.Time
+	ProviderID       *ids.ID
+	NonceHash        []byte
+	PkceWrapped      []byte
+	BrowserHash      []byte
+	ReturnTo         *string
+	ResultHash       []byte
+	External         json.RawMessage
+}
+
+// The flow that a browser comes back to. auth_login_flows_state_hash_key.
+func (q *Queries) FlowByState(ctx context.Context, stateHash []byte) (FlowByStateRow, error) {
+	row := q.db.QueryRow(ctx, flowByState, stateHash)
+	var i FlowByStateRow
+	err := row.Scan(
+		&i.ID,
+		&i.Driver,
+		&i.Purpose,
+		&i.PrincipalID,
+		&i.SessionID,
+		&i.Jkt,
+		&i.EnrollmentCodeID,
+		&i.DeviceID,
+		&i.Amr,
+		&i.ProvedAt,
+		&i.Device,
+		&i.State,
+		&i.Attempts,
+		&i.ExpiresAt,
+		&i.ProviderID,
+		&i.NonceHash,
+		&i.PkceWrapped,
+		&i.BrowserHash,
+		&i.ReturnTo,
+		&i.ResultHash,
+		&i.External,
+	)
+	return i, err
+}
+
+const flowClaimState = `-- name: FlowClaimState :execrows
+UPDATE auth_login_flows SET state_hash = NULL
+WHERE id = $1 AND state = 'open' AND state_hash IS NOT NULL
+`
+
+// Compare and swap: a state brings a browser back once.
+func (q *Queries) FlowClaimState(ctx context.Context, id ids.ID) (int64, error) {
+	result, err := q.db.Exec(ctx, flowClaimState, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const flowCollect = `-- name: FlowCollect :execrows
@@ -86,7 +176,7 @@ func (q *Queries) FlowCollect(ctx context.Context, id ids.ID) (int64, error) {
 
 const flowConsume = `-- name: FlowConsume :execrows
 UPDATE auth_login_flows SET state = 'consumed', external = NULL
-WHERE id = $1 AND state = 'open'
+WHERE id = $1 AND state IN ('open', 'external_done')
 `
 
 // Compare and swap: of two completions one touches the row.
@@ -104,6 +194,43 @@ UPDATE auth_login_flows SET expires_at = $1 WHERE id = $2 AND state = 'device_pe
 
 func (q *Queries) FlowExtend(ctx context.Context, expiresAt time.Time, iD ids.ID) error {
 	_, err := q.db.Exec(ctx, flowExtend, expiresAt, iD)
+	return err
+}
+
+const flowExternalDone = `-- name: FlowExternalDone :execrows
+UPDATE auth_login_flows
+SET state = 'external_done', external = $1, result_hash = $2, expires_at = $3, pkce_wrapped = NULL, nonce_hash = NULL
+WHERE id = $4 AND state = 'open' AND state_hash IS NULL
+`
+
+type FlowExternalDoneParams struct {
+	External   json.RawMessage
+	ResultHash []byte
+	ExpiresAt  time.Time
+	ID         ids.ID
+}
+
+// What the provider said waits for the client, for as long as the result code lives.
+func (q *Queries) FlowExternalDone(ctx context.Context, arg FlowExternalDoneParams) (int64, error) {
+	result, err := q.db.Exec(ctx, flowExternalDone,
+		arg.External,
+		arg.ResultHash,
+		arg.ExpiresAt,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const flowFail = `-- name: FlowFail :exec
+UPDATE auth_login_flows SET state = 'failed', external = NULL, pkce_wrapped = NULL
+WHERE id = $1 AND state IN ('open', 'external_done')
+`
+
+func (q *Queries) FlowFail(ctx context.Context, id ids.ID) error {
+	_, err := q.db.Exec(ctx, flowFail, id)
 	return err
 }
 
@@ -137,8 +264,10 @@ func (q *Queries) FlowHold(ctx context.Context, arg FlowHoldParams) error {
 
 const flowInsert = `-- name: FlowInsert :exec
 
-INSERT INTO auth_login_flows (id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device, state, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
+INSERT INTO auth_login_flows (id, driver, purpose, principal_id, session_id, jkt, enrollment_code_id, device, state, created_at, expires_at,
+    provider_id, state_hash, nonce_hash, pkce_wrapped, browser_hash, return_to)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10,
+    $11, $12, $13, $14, $15, $16)
 `
 
 type FlowInsertParams struct {
@@ -152,6 +281,12 @@ type FlowInsertParams struct {
 	Device           json.RawMessage
 	CreatedAt        time.Time
 	ExpiresAt        time.Time
+	ProviderID       *ids.ID
+	StateHash        []byte
+	NonceHash        []byte
+	PkceWrapped      []byte
+	BrowserHash      []byte
+	ReturnTo         *string
 }
 
 // SPDX-License-Identifier: Apache-2.0
@@ -167,6 +302,12 @@ func (q *Queries) FlowInsert(ctx context.Context, arg FlowInsertParams) error {
 		arg.Device,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.ProviderID,
+		arg.StateHash,
+		arg.NonceHash,
+		arg.PkceWrapped,
+		arg.BrowserHash,
+		arg.ReturnTo,
 	)
 	return err
 }

@@ -21,7 +21,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -57,6 +58,7 @@ type AccountsByHandleRow struct {
 	LastLoginAt     *time.Time
 	HasPassword     bool
 	Passkeys        int32
+	Identities      int32
 }
 
 // The principals that have one of the handles now. principals_handle_key.
@@ -97,6 +99,7 @@ func (q *Queries) AccountsByHandle(ctx context.Context, handles []string) ([]Acc
 			&i.LastLoginAt,
 			&i.HasPassword,
 			&i.Passkeys,
+			&i.Identities,
 		); err != nil {
 			return nil, err
 		}
@@ -117,7 +120,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -153,6 +157,7 @@ type AccountsByIDRow struct {
 	LastLoginAt     *time.Time
 	HasPassword     bool
 	Passkeys        int32
+	Identities      int32
 }
 
 // SPDX-License-Identifier: Apache-2.0
@@ -194,6 +199,7 @@ func (q *Queries) AccountsByID(ctx context.Context, principals []ids.ID) ([]Acco
 			&i.LastLoginAt,
 			&i.HasPassword,
 			&i.Passkeys,
+			&i.Identities,
 		); err != nil {
 			return nil, err
 		}
@@ -213,7 +219,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -266,6 +273,7 @@ type AccountsListRow struct {
 	LastLoginAt     *time.Time
 	HasPassword     bool
 	Passkeys        int32
+	Identities      int32
 }
 
 // The directory by handle, behind the handle of the page before. principals_directory for
@@ -315,6 +323,7 @@ func (q *Queries) AccountsList(ctx context.Context, arg AccountsListParams) ([]A
 			&i.LastLoginAt,
 			&i.HasPassword,
 			&i.Passkeys,
+			&i.Identities,
 		); err != nil {
 			return nil, err
 		}
@@ -334,7 +343,8 @@ SELECT p.id, p.kind, p.status, p.handle, p.display_name, p.avatar_file_id, p.for
        COALESCE(u.locale, '') AS locale, COALESCE(u.time_zone, '') AS time_zone, COALESCE(u.title, '') AS title,
        COALESCE(u.pronouns, '') AS pronouns, COALESCE(u.bio, '') AS bio, u.status_emoji, u.status_text, u.status_until,
        u.last_login_at, (lc.principal_id IS NOT NULL)::boolean AS has_password,
-       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys
+       (SELECT count(*) FROM passkey_credentials pk WHERE pk.principal_id = p.id AND pk.revoked_at IS NULL)::int AS passkeys,
+       (SELECT count(*) FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = p.id)::int AS identities
 FROM principals p
 LEFT JOIN users u ON u.principal_id = p.id
 LEFT JOIN owners o ON o.principal_id = p.id
@@ -384,6 +394,7 @@ type AccountsSearchRow struct {
 	LastLoginAt     *time.Time
 	HasPassword     bool
 	Passkeys        int32
+	Identities      int32
 }
 
 // Active principals whose handle or name holds the text, best first: the exact handle, the
@@ -431,6 +442,7 @@ func (q *Queries) AccountsSearch(ctx context.Context, arg AccountsSearchParams) 
 			&i.LastLoginAt,
 			&i.HasPassword,
 			&i.Passkeys,
+			&i.Identities,
 		); err != nil {
 			return nil, err
 		}
@@ -536,6 +548,7 @@ SELECT EXISTS (
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
     WHERE EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
        OR EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
+       OR EXISTS (SELECT 1 FROM user_identities ui JOIN identity_providers ip ON ip.id = ui.provider_id AND ip.enabled WHERE ui.principal_id = o.principal_id)
 ) AS able
 `
 
@@ -863,6 +876,16 @@ UPDATE users SET email = $1, email_verified = false WHERE principal_id = $2
 
 func (q *Queries) UserSetEmail(ctx context.Context, email *string, principalID ids.ID) error {
 	_, err := q.db.Exec(ctx, userSetEmail, email, principalID)
+	return err
+}
+
+const userSetVerifiedEmail = `-- name: UserSetVerifiedEmail :exec
+UPDATE users SET email = $1, email_verified = $2 WHERE principal_id = $3
+`
+
+// The caller holds the lock of the principal's row.
+func (q *Queries) UserSetVerifiedEmail(ctx context.Context, email *string, emailVerified bool, principalID ids.ID) error {
+	_, err := q.db.Exec(ctx, userSetVerifiedEmail, email, emailVerified, principalID)
 	return err
 }
 

@@ -378,8 +378,8 @@ SELECT EXISTS (
     SELECT 1 FROM owners o
     JOIN principals p ON p.id = o.principal_id AND p.status = 'active'
     WHERE EXISTS (SELECT 1 FROM user_identities i WHERE i.principal_id = o.principal_id AND i.provider_id = $1)
-      AND NOT EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id)
-      AND NOT EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL)
+      AND NOT ($2::boolean AND EXISTS (SELECT 1 FROM local_credentials lc WHERE lc.principal_id = o.principal_id))
+      AND NOT ($3::boolean AND EXISTS (SELECT 1 FROM passkey_credentials pk WHERE pk.principal_id = o.principal_id AND pk.revoked_at IS NULL))
       AND NOT EXISTS (
           SELECT 1 FROM user_identities i
           JOIN identity_providers ip ON ip.id = i.provider_id AND ip.enabled
@@ -389,8 +389,8 @@ SELECT EXISTS (
 `
 
 // Whether an active owner has no other way in than this provider. user_identities_principal.
-func (q *Queries) OwnersOnlyBy(ctx context.Context, providerID ids.ID) (bool, error) {
-	row := q.db.QueryRow(ctx, ownersOnlyBy, providerID)
+func (q *Queries) OwnersOnlyBy(ctx context.Context, providerID ids.ID, local bool, passkey bool) (bool, error) {
+	row := q.db.QueryRow(ctx, ownersOnlyBy, providerID, local, passkey)
 	var stranded bool
 	err := row.Scan(&stranded)
 	return stranded, err

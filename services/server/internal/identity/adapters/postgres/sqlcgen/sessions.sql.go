@@ -324,8 +324,8 @@ func (q *Queries) SessionForAuthentication(ctx context.Context, id ids.ID) (Sess
 }
 
 const sessionInsert = `-- name: SessionInsert :exec
-INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::timestamptz, $11::timestamptz, $12, $13)
+INSERT INTO auth_sessions (id, principal_id, device_id, kind, driver, provider_id, amr, auth_time, step_up_at, step_up_method, jkt, created_at, last_seen_at, idle_expires_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::timestamptz, $12::timestamptz, $13, $14)
 `
 
 type SessionInsertParams struct {
@@ -334,6 +334,7 @@ type SessionInsertParams struct {
 	DeviceID      *ids.ID
 	Kind          string
 	Driver        string
+	ProviderID    *ids.ID
 	Amr           []string
 	AuthTime      time.Time
 	StepUpAt      *time.Time
@@ -351,6 +352,7 @@ func (q *Queries) SessionInsert(ctx context.Context, arg SessionInsertParams) er
 		arg.DeviceID,
 		arg.Kind,
 		arg.Driver,
+		arg.ProviderID,
 		arg.Amr,
 		arg.AuthTime,
 		arg.StepUpAt,
