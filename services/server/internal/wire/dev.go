@@ -108,8 +108,10 @@ func (d *devUp) keys() map[string]string {
 		"secrets.signing_key_dir":     d.path("keys"),
 		"database.mode":               "embedded",
 		"database.embedded.data_dir":  d.databaseFolder(),
-		"shutdown.drain_delay":        "0s",
-		"log.level":                   "warn",
+		// A provider of the same machine, for trying out how people sign in by one.
+		"egress.allowed_hosts": `[{"host":"127.0.0.1","ports":[9400],"allow_private":true}]`,
+		"shutdown.drain_delay": "0s",
+		"log.level":            "warn",
 	}
 }
 

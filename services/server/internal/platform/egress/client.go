@@ -158,7 +158,7 @@ func (c *Client) dial(ctx context.Context, addresses []netip.Addr, port int) (ne
 	dialer := net.Dialer{Timeout: c.cfg.ConnectTimeout}
 	var last error
 	for _, a := range addresses {
-		judged := netip.AddrPortFrom(a, uint16(port)) //nolint:gosec // A port that passed the rules of form.
+		judged := netip.AddrPortFrom(a, uint16(port))
 		conn, err := dialer.DialContext(ctx, "tcp", judged.String())
 		if err != nil {
 			last = err
@@ -192,7 +192,7 @@ func (c *Client) resolve(ctx context.Context, to target) ([]netip.Addr, error) {
 	for i, a := range addresses {
 		a = a.Unmap()
 		addresses[i] = a
-		at := netip.AddrPortFrom(a, uint16(to.port)) //nolint:gosec // A port that passed the rules of form.
+		at := netip.AddrPortFrom(a, uint16(to.port))
 		if !mayReach(a, to.private) || c.own(at) {
 			return nil, &Error{Code: CodeAddressBlocked}
 		}
