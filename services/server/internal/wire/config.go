@@ -63,8 +63,8 @@ type databaseConfig struct {
 	BootstrapUser        string        `key:"migrate.bootstrap_user" default:"postgres" doc:"Superuser that creates database and roles."`
 	BootstrapPasswordRef string        `key:"migrate.bootstrap_password_ref" default:"file:<secrets.dir>/database_bootstrap_password" type:"ref" doc:"Password of that superuser; not used with an embedded database."`
 	MigrateLockTimeout   time.Duration `key:"migrate.lock_timeout" default:"5s" min:"1s" max:"60s" doc:"How long a step of the schema waits for a lock before it is tried again."`
-	// OwnerDSN replaces the address of the schema's owner, for tests.
-	OwnerDSN string
+	// OwnerDSN and MaintDSN replace the addresses of two roles, for tests.
+	OwnerDSN, MaintDSN string
 }
 
 type syncConfig struct {

@@ -45,6 +45,7 @@ type auditConfig struct {
 	App                auditapp.Config
 	KeyRef             string        `key:"audit.ip_key_wrap_ref" default:"file:<secrets.dir>/audit_ip_key" type:"ref" doc:"Secret under which the keys of address pseudonyms are kept."`
 	CheckpointInterval time.Duration `key:"audit.checkpoint_interval" default:"1h" min:"1m" max:"168h" doc:"How often what is new in the record is verified and signed."`
+	RetentionInterval  time.Duration `key:"retention.job_interval" default:"1h" min:"1m" max:"24h" doc:"How often what is older than its retention is removed."`
 	CheckpointSink     string        `key:"audit.checkpoint_sink" default:"none" doc:"Where signed checkpoints are kept outside the database: none, or file: and an absolute folder. There they prove what the record was, even to somebody who could rewrite all of it."`
 }
 
@@ -98,6 +99,12 @@ func (m *moduleConfig) crossChecks(s *config.Schema, c *Config) {
 			return errors.New("signing_key.next_lead must be longer than twice the time that the JWKS may be kept")
 		case m.Instance.RotationInterval < 2*m.Instance.NextLead:
 			return errors.New("signing_key.rotation_interval must be at least twice signing_key.next_lead")
+		}
+		return nil
+	})
+	s.Check("audit_outlasts_pseudonyms", []string{"retention.audit", "audit.ip_key_ttl"}, func() error {
+		if kept := m.Audit.App.Retention; kept != 0 && kept <= m.Audit.App.IPKeyTTL {
+			return errors.New("retention.audit must be longer than audit.ip_key_ttl, or 0s to keep everything")
 		}
 		return nil
 	})

@@ -154,6 +154,7 @@ func (s *Server) load(t testing.TB) {
 	}
 	c.Gateway.OpsPerMinute, c.Gateway.OpsBurst = wide, wide
 	c.PG.DSN, c.Database.OwnerDSN = s.DB.DSN, strings.Replace(s.DB.DSN, "user="+pg.RoleApp, "user="+pg.RoleOwner, 1)
+	c.Database.MaintDSN = strings.Replace(s.DB.DSN, "user="+pg.RoleApp, "user="+pg.RoleMaint, 1)
 	for _, change := range s.watch.changes {
 		change(c)
 	}

@@ -179,3 +179,12 @@ func (s *Server) Closed(code int) int {
 	defer s.watch.mu.Unlock()
 	return s.watch.closed[code]
 }
+
+// RunJob inserts a job that takes no arguments and waits until it has run to its end. It is for
+// the periodic ones, whose next turn no test can wait for.
+func (s *Server) RunJob(t testing.TB, kind string) {
+	t.Helper()
+	before := s.JobRuns(kind)
+	s.DB.Exec(t, "INSERT INTO "+s.config.Jobs.Schema+".river_job (kind, args, max_attempts, queue) VALUES ($1, '{}', 25, 'maintenance')", kind)
+	Eventually(t, kind+" has run", func() bool { return s.JobRuns(kind) > before })
+}

@@ -136,6 +136,32 @@ func TestAnExportIsVerifiedWithoutAServer(t *testing.T) {
 	}
 }
 
+// TestRetentionRemovesWhatIsOld goes the whole way, with the role that alone may remove rows.
+func TestRetentionRemovesWhatIsOld(t *testing.T) {
+	s := harness.Start(t)
+	s.Space(t, "read", s.Person(t, "ana"))
+	s.RunJob(t, "audit.chain_verify")
+	s.RunJob(t, "retention.audit")
+	if n := s.DB.Count(t, "SELECT min(seq) FROM audit_events"); n != 1 {
+		t.Fatalf("young rows are gone up to %d", n)
+	}
+	s.Clock.Advance(9601 * 60 * minute)
+	s.RunJob(t, "retention.audit")
+	covered := s.DB.Count(t, "SELECT max(seq) FROM audit_checkpoints")
+	if n := s.DB.Count(t, "SELECT min(seq) FROM audit_events"); n != covered+1 {
+		t.Errorf("the first row is %d, the checkpoint covers %d", n, covered)
+	}
+	// The record goes on from the anchor, and is signed again.
+	s.RunJob(t, "audit.chain_verify")
+	if n := s.DB.Count(t, "SELECT max(seq) FROM audit_checkpoints"); n <= covered {
+		t.Errorf("the last checkpoint covers %d", n)
+	}
+	s.RunJob(t, "instance.key_rotation")
+	if n := s.DB.Count(t, "SELECT count(*) FROM server_signing_keys WHERE state = 'next'"); n == 0 {
+		t.Error("no key was prepared after a year")
+	}
+}
+
 func TestAVerificationHasABound(t *testing.T) {
 	s := harness.Start(t, harness.WithKeys(map[string]string{"audit.verify_max_rows": "2"}))
 	owner := s.Owner(t)

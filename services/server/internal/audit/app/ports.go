@@ -21,6 +21,12 @@ type Config struct {
 	VerifyMaxRows int64 `key:"audit.verify_max_rows"`
 	// IPKeyPeriod is how long a key of the pseudonyms is used.
 	IPKeyPeriod time.Duration `key:"audit.ip_key_period"`
+	// IPKeyTTL is how long a key is kept after that; then its pseudonyms lead nowhere.
+	IPKeyTTL time.Duration `key:"audit.ip_key_ttl"`
+	// Retention is how long rows are kept, zero for ever; TrimBatch bounds the rows that one
+	// unit removes.
+	Retention time.Duration `key:"retention.audit"`
+	TrimBatch int           `key:"retention.batch_size"`
 	// IPKeyWrap is the secret behind audit.ip_key_wrap_ref, 32 bytes. Nil records no
 	// pseudonyms: for commands and tests.
 	IPKeyWrap []byte
@@ -30,7 +36,10 @@ type Config struct {
 
 // DefaultConfig is the configuration without any source.
 func DefaultConfig() Config {
-	return Config{DenyWindow: time.Minute, VerifyMaxRows: 1_000_000, IPKeyPeriod: 720 * time.Hour}
+	return Config{
+		DenyWindow: time.Minute, VerifyMaxRows: 1_000_000, IPKeyPeriod: 720 * time.Hour,
+		IPKeyTTL: 2160 * time.Hour, Retention: 9600 * time.Hour, TrimBatch: 1000,
+	}
 }
 
 // IPKey is a key under which addresses become pseudonyms.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/audit/app"
+	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
 	"github.com/OWNER/bothy/services/server/internal/platform/jobs"
 )
 
@@ -17,6 +18,12 @@ type VerifyArgs struct{}
 
 // Kind implements jobs.Args.
 func (VerifyArgs) Kind() string { return "audit.chain_verify" }
+
+// TrimArgs are the arguments of retention.audit.
+type TrimArgs struct{}
+
+// Kind implements jobs.Args.
+func (TrimArgs) Kind() string { return "retention.audit" }
 
 type work struct{ verify *app.ChainVerify }
 
@@ -35,4 +42,13 @@ func (w work) run(ctx context.Context, _ VerifyArgs) error {
 		return jobs.Final(err)
 	}
 	return err
+}
+
+// RegisterTrim adds the job that removes old rows and destroys old keys of pseudonyms. What is
+// gone does not come again, so a repetition finds nothing.
+func RegisterTrim(r *jobs.Registry, trim *app.Trim, every time.Duration) {
+	jobs.Register(r, jobs.QueueMaintenance, func(ctx context.Context, _ TrimArgs) error {
+		return trim.Run(actor.With(ctx, actor.System()))
+	})
+	r.Every(every, TrimArgs{})
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,6 +40,8 @@ type bundle struct {
 	clock *clocktest.Fake
 	svc   *app.Service
 	sink  *memorySink
+	// registry is that of all units.
+	registry *txn.Registry
 	// maintenance makes the units refuse to write.
 	maintenance atomic.Bool
 }
@@ -46,10 +49,11 @@ type bundle struct {
 func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	t.Helper()
 	b := &bundle{
-		db:    pgtest.New(t, append([]pgtest.Option{pgtest.WithMigrations("0001", "0002", "0016")}, opts...)...),
+		db:    pgtest.New(t, append([]pgtest.Option{pgtest.WithMigrations("0001", "0002", "0015", "0016")}, opts...)...),
 		clock: clocktest.New(time.Date(2026, 3, 29, 1, 30, 0, 123456789, time.UTC)),
 	}
 	registry := txn.NewRegistry()
+	b.registry = registry
 	registry.SetHooks(txn.Hooks{Audit: func(ctx context.Context) error { return b.svc.Append(ctx) }})
 	registry.Seal()
 	b.units = pg.NewUnits(b.db.DB, registry, b.clock, pg.UnitConfig{Maintenance: b.maintenance.Load})
@@ -62,7 +66,7 @@ func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 		Store: instancepg.New(b.db.DB), KeyStore: store, Units: b.units, Clock: b.clock, Log: quiet,
 	})
 	cfg := app.DefaultConfig()
-	cfg.Strict, cfg.IPKeyWrap = true, make([]byte, 32)
+	cfg.Strict, cfg.IPKeyWrap, cfg.TrimBatch = true, make([]byte, 32), 3
 	b.sink = &memorySink{held: map[int64]string{}}
 	b.svc = app.New(cfg, app.Deps{
 		Sink:  b.sink,
@@ -432,5 +436,101 @@ func TestFiltersNarrowTogether(t *testing.T) {
 		if !slices.IsSortedFunc(list, func(a, b domain.Row) int { return int(b.Seq - a.Seq) }) {
 			t.Errorf("%s: the newest is not first", name)
 		}
+	}
+}
+
+// maint connects as the role of retention.
+type maint struct {
+	b      *bundle
+	opened int
+}
+
+// Open implements app.Maintenance.
+func (m *maint) Open(ctx context.Context) (txn.UnitOfWork, func(), error) {
+	m.opened++
+	c := pg.Default()
+	c.DSN = strings.Replace(m.b.db.DSN, "user="+pg.RoleApp, "user="+pg.RoleMaint, 1)
+	c.MaxConns, c.CommitMode, c.AllowUnsafe = 4, pg.CommitSynchronous, true
+	// The role has two connections for all tests of the cluster.
+	var db *pg.DB
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if db, err = pg.Open(ctx, c, slog.New(slog.DiscardHandler)); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return nil, nil, err
+		}
+	}
+	return pg.NewUnits(db, m.b.registry, m.b.clock, pg.UnitConfig{}), db.Close, nil
+}
+
+func TestOldRowsGoAndTheRecordGoesOnFromAnAnchor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx := actor.With(context.Background(), actor.System())
+	job, m := b.svc.ChainVerify(), &maint{b: b}
+	trim := b.svc.Trim(postgres.New(b.db.DB), m)
+	run := func() {
+		t.Helper()
+		if err := trim.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := func() int64 { return b.db.Count(t, "SELECT min(seq) FROM audit_events") }
+	b.record(t, 7)
+	if err := job.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	covered := b.db.Count(t, "SELECT max(seq) FROM audit_checkpoints")
+	b.record(t, 2)
+	run()
+	if first() != 1 || m.opened != 0 {
+		t.Fatalf("young rows: the first is %d, %d connections", first(), m.opened)
+	}
+	b.clock.Advance(app.DefaultConfig().Retention + time.Hour)
+	b.record(t, 1)
+	run()
+	if first() != covered+1 {
+		t.Fatalf("the first row is %d; what no checkpoint covers stays from %d on", first(), covered+1)
+	}
+	r, err := b.svc.Verify(ctx, 0, 0)
+	if err != nil || !r.OK || !slices.Contains(r.Warnings, audit.WarnTrimmed) {
+		t.Fatalf("after the removal: %+v, %v", r, err)
+	}
+	if n := b.db.Count(t, "SELECT sum((details->>'count')::bigint) FROM audit_events WHERE action = 'audit.retention_trim'"); n != covered {
+		t.Errorf("the anchors count %d rows of %d", n, covered)
+	}
+	if n := b.db.Count(t, "SELECT count(*) FROM audit_ip_keys WHERE key_wrapped IS NULL"); n == 0 {
+		t.Error("keys whose time is over can still be opened")
+	}
+	if err := job.Run(ctx); err != nil {
+		t.Errorf("the next checkpoint: %v", err)
+	}
+	run() // Nothing is old and covered but the rows behind the first checkpoint.
+	if r, err := b.svc.Verify(ctx, 0, 0); err != nil || !r.OK {
+		t.Errorf("after a second run: %+v, %v", r, err)
+	}
+	// A beginning that somebody else removes has no anchor.
+	b.db.Exec(t, "ALTER TABLE audit_events DISABLE TRIGGER ALL")
+	b.db.Exec(t, "DELETE FROM audit_events WHERE seq = (SELECT min(seq) FROM audit_events)")
+	if got := b.breaks(t); len(got) == 0 || got[0].Kind != audit.BreakAnchor {
+		t.Errorf("a removed beginning: %v", got)
+	}
+}
+
+func TestOnlyTheRoleOfRetentionRemoves(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	b.record(t, 1)
+	err := b.units.Do(context.Background(), func(ctx context.Context) error {
+		_, _, err := postgres.New(b.db.DB).Remove(ctx, b.clock.Now().Add(time.Hour), 100, 10)
+		return err
+	})
+	if err == nil {
+		t.Error("the role of the server removed rows")
+	}
+	if n := b.db.Count(t, "SELECT min(seq) FROM audit_events"); n != 1 {
+		t.Errorf("the first row is %d", n)
 	}
 }

@@ -224,3 +224,40 @@ WHERE id = sqlc.arg(id) AND sink_state = 'pending';
 UPDATE audit_checkpoints
 SET sink_attempts = sink_attempts + 1, sink_error = sqlc.arg(code)::text
 WHERE id = sqlc.arg(id) AND sink_state = 'pending';
+
+-- TrimPoint is the newest checkpoint that is old enough and need not be deposited any more, as long as the oldest row is
+-- both covered by it and old. Checkpoints are few; the oldest row is the beginning of the primary key.
+-- name: TrimPoint :one
+SELECT c.id, c.seq
+FROM audit_checkpoints c
+WHERE c.created_at < sqlc.arg(cutoff)::timestamptz AND c.sink_state <> 'pending'
+  AND EXISTS (SELECT FROM (SELECT e.seq, e.occurred_at FROM audit_events e ORDER BY e.seq LIMIT 1) f
+              WHERE f.seq <= c.seq AND f.occurred_at < sqlc.arg(cutoff)::timestamptz)
+ORDER BY c.seq DESC
+LIMIT 1;
+
+-- TrimLast is the last of the rows from the beginning on that are all older than the cutoff. Times may go backwards against
+-- the numbers, and only a beginning may go.
+-- name: TrimLast :one
+SELECT p.seq, p.hash
+FROM (SELECT b.seq, b.hash, bool_and(b.occurred_at < sqlc.arg(cutoff)::timestamptz) OVER (ORDER BY b.seq) AS old
+      FROM (SELECT e.seq, e.hash, e.occurred_at
+            FROM audit_events e
+            WHERE e.seq <= sqlc.arg(up_to)::bigint
+            ORDER BY e.seq
+            LIMIT sqlc.arg(batch)::int) b) p
+WHERE p.old
+ORDER BY p.seq DESC
+LIMIT 1;
+
+-- TrimRows works for the role of retention alone.
+-- name: TrimRows :execrows
+DELETE FROM audit_events WHERE seq <= sqlc.arg(through)::bigint;
+
+-- name: IPKeyExpired :one
+SELECT count(*)::bigint FROM audit_ip_keys WHERE destroyed_at IS NULL AND valid_until < sqlc.arg(before)::timestamptz;
+
+-- IPKeyDestroy works for the role of retention alone.
+-- name: IPKeyDestroy :exec
+UPDATE audit_ip_keys SET key_wrapped = NULL, destroyed_at = sqlc.arg(at)::timestamptz
+WHERE destroyed_at IS NULL AND valid_until < sqlc.arg(before)::timestamptz;

@@ -997,6 +997,28 @@ func (q *Queries) EventRange(ctx context.Context, fromSeq int64, pageLimit int32
 	return items, nil
 }
 
+const iPKeyDestroy = `-- name: IPKeyDestroy :exec
+UPDATE audit_ip_keys SET key_wrapped = NULL, destroyed_at = $1::timestamptz
+WHERE destroyed_at IS NULL AND valid_until < $2::timestamptz
+`
+
+// IPKeyDestroy works for the role of retention alone.
+func (q *Queries) IPKeyDestroy(ctx context.Context, at time.Time, before time.Time) error {
+	_, err := q.db.Exec(ctx, iPKeyDestroy, at, before)
+	return err
+}
+
+const iPKeyExpired = `-- name: IPKeyExpired :one
+SELECT count(*)::bigint FROM audit_ip_keys WHERE destroyed_at IS NULL AND valid_until < $1::timestamptz
+`
+
+func (q *Queries) IPKeyExpired(ctx context.Context, before time.Time) (int64, error) {
+	row := q.db.QueryRow(ctx, iPKeyExpired, before)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const iPKeyInsert = `-- name: IPKeyInsert :exec
 INSERT INTO audit_ip_keys (id, valid_from, valid_until, key_wrapped)
 VALUES ($1, $2, $3, $4)
@@ -1058,4 +1080,68 @@ func (q *Queries) IPKeyList(ctx context.Context, now time.Time) ([]IPKeyListRow,
 		return nil, err
 	}
 	return items, nil
+}
+
+const trimLast = `-- name: TrimLast :one
+SELECT p.seq, p.hash
+FROM (SELECT b.seq, b.hash, bool_and(b.occurred_at < $1::timestamptz) OVER (ORDER BY b.seq) AS old
+      FROM (SELECT e.seq, e.hash, e.occurred_at
+            FROM audit_events e
+            WHERE e.seq <= $2::bigint
+            ORDER BY e.seq
+            LIMIT $3::int) b) p
+WHERE p.old
+ORDER BY p.seq DESC
+LIMIT 1
+`
+
+type TrimLastRow struct {
+	Seq  int64
+	Hash []byte
+}
+
+// TrimLast is the last of the rows from the beginning on that are all older than the cutoff. Times may go backwards against
+// the numbers, and only a beginning may go.
+func (q *Queries) TrimLast(ctx context.Context, cutoff time.Time, upTo int64, batch int32) (TrimLastRow, error) {
+	row := q.db.QueryRow(ctx, trimLast, cutoff, upTo, batch)
+	var i TrimLastRow
+	err := row.Scan(&i.Seq, &i.Hash)
+	return i, err
+}
+
+const trimPoint = `-- name: TrimPoint :one
+SELECT c.id, c.seq
+FROM audit_checkpoints c
+WHERE c.created_at < $1::timestamptz AND c.sink_state <> 'pending'
+  AND EXISTS (SELECT FROM (SELECT e.seq, e.occurred_at FROM audit_events e ORDER BY e.seq LIMIT 1) f
+              WHERE f.seq <= c.seq AND f.occurred_at < $1::timestamptz)
+ORDER BY c.seq DESC
+LIMIT 1
+`
+
+type TrimPointRow struct {
+	ID  ids.ID
+	Seq int64
+}
+
+// TrimPoint is the newest checkpoint that is old enough and need not be deposited any more, as long as the oldest row is
+// both covered by it and old. Checkpoints are few; the oldest row is the beginning of the primary key.
+func (q *Queries) TrimPoint(ctx context.Context, cutoff time.Time) (TrimPointRow, error) {
+	row := q.db.QueryRow(ctx, trimPoint, cutoff)
+	var i TrimPointRow
+	err := row.Scan(&i.ID, &i.Seq)
+	return i, err
+}
+
+const trimRows = `-- name: TrimRows :execrows
+DELETE FROM audit_events WHERE seq <= $1::bigint
+`
+
+// TrimRows works for the role of retention alone.
+func (q *Queries) TrimRows(ctx context.Context, through int64) (int64, error) {
+	result, err := q.db.Exec(ctx, trimRows, through)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
