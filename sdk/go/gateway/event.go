@@ -27,8 +27,10 @@ const (
 	GrantChanged           = "grant.changed"
 	GroupChanged           = "group.changed"
 	AccessChanged          = "access.changed"
+	AccessExpiring         = "access.expiring"
 	UserUpdated            = "user.updated"
 	SessionRevoked         = "session.revoked"
+	DevicePending          = "device.pending"
 	InstanceUpdated        = "instance.updated"
 	AgentUpdated           = "agent.updated"
 	AgentPresenceChanged   = "agent.presence_changed"
@@ -58,8 +60,10 @@ var payloads = map[string]func() any{
 	GrantChanged:           func() any { return new(api.GrantChangedData) },
 	GroupChanged:           func() any { return new(api.GroupChangedData) },
 	AccessChanged:          func() any { return new(api.AccessChangedData) },
+	AccessExpiring:         func() any { return new(api.AccessExpiringData) },
 	UserUpdated:            func() any { return new(api.UserUpdatedData) },
 	SessionRevoked:         func() any { return new(api.SessionRevokedData) },
+	DevicePending:          func() any { return new(api.DevicePendingData) },
 	InstanceUpdated:        func() any { return new(api.InstanceUpdatedData) },
 	AgentUpdated:           func() any { return new(api.Agent) },
 	AgentPresenceChanged:   func() any { return new(api.AgentPresenceChangedData) },
