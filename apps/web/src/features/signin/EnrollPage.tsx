@@ -7,7 +7,7 @@ import { Button } from "../../ui/Button";
 import { TextField } from "../../ui/Field";
 import { Notice } from "../../ui/Notice";
 import { DoorPage } from "./DoorPage";
-import { PasskeyButton } from "./PasskeyButton";
+import { Or, PasskeyButton } from "./PasskeyButton";
 
 interface Props {
   readonly discovery: Discovery;
@@ -34,7 +34,8 @@ export function EnrollPage({ discovery, login, code: given, onOutcome, onBack }:
     if (given !== "") void open();
   }, [given]);
 
-  if (flow !== undefined) return <PasswordStep discovery={discovery} login={login} flow={flow} onOutcome={onOutcome} />;
+  if (flow !== undefined)
+    return <CredentialStep discovery={discovery} login={login} flow={flow} onOutcome={onOutcome} />;
 
   const title = discovery.setup_complete ? "Use your code" : "Open the door";
   const lead = discovery.setup_complete
@@ -86,10 +87,6 @@ function Command() {
   );
 }
 
-function ways(passkey: boolean): string {
-  return passkey ? "a passkey of this device, or a password" : "a password";
-}
-
 interface StepProps {
   readonly discovery: Discovery;
   readonly login: Login;
@@ -97,22 +94,43 @@ interface StepProps {
   readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
 }
 
-function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
-  const submit = useSubmit();
+/** What the person comes back with: what the code can set and the browser can do. */
+function CredentialStep({ discovery, login, flow, onOutcome }: StepProps) {
   const byPasskey = useSubmit();
   const { completeCodeByPasskey: makePasskey } = login;
-  const offersPasskey = makePasskey !== undefined && flow.methods?.includes("passkey") === true;
+  const passkey = makePasskey !== undefined && flow.methods?.includes("passkey") === true;
+  const password = flow.methods?.includes("password") !== false;
+  const name = flow.principal?.display_name ?? "";
+  const ways = [passkey ? "a passkey of this device" : "", password ? "a password" : ""].filter(Boolean).join(", or ");
+  const choose = `Choose how you come back: ${ways}.`;
+  const lead =
+    flow.purpose === "recovery"
+      ? `${choose} Your other devices are signed out.`
+      : flow.purpose === "first_owner"
+        ? `You become the owner of ${discovery.name}. ${choose}`
+        : `Welcome to ${discovery.name}. ${choose}`;
+  return (
+    <DoorPage title={`Hello, ${name}`} lead={ways === "" ? "" : lead}>
+      {passkey ? (
+        <PasskeyButton label="Make a passkey" submit={byPasskey} use={() => makePasskey(flow)} onOutcome={onOutcome} />
+      ) : null}
+      {passkey && password ? <Or /> : null}
+      {password ? <PasswordForm discovery={discovery} login={login} flow={flow} onOutcome={onOutcome} /> : null}
+      {ways === "" ? (
+        <Notice tone="warn">
+          People come in by passkey here, and this browser has none. Open the link in another one.
+        </Notice>
+      ) : null}
+    </DoorPage>
+  );
+}
+
+function PasswordForm({ discovery, login, flow, onOutcome }: StepProps) {
+  const submit = useSubmit();
   const [password, setPassword] = useState("");
   const [tooShort, setTooShort] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const { min_length: min, max_length: max } = discovery.password_policy;
-  const name = flow.principal?.display_name ?? "";
-  const lead =
-    flow.purpose === "recovery"
-      ? `Choose how you come back: ${ways(offersPasskey)}. Your other devices are signed out.`
-      : flow.purpose === "first_owner"
-        ? `You become the owner of ${discovery.name}. Choose how you come back: ${ways(offersPasskey)}.`
-        : `Welcome to ${discovery.name}. Choose how you come back: ${ways(offersPasskey)}.`;
 
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
@@ -124,42 +142,28 @@ function PasswordStep({ discovery, login, flow, onOutcome }: StepProps) {
   };
 
   return (
-    <DoorPage title={`Hello, ${name}`} lead={lead}>
-      {offersPasskey ? (
-        <PasskeyButton label="Make a passkey" submit={byPasskey} use={() => makePasskey(flow)} onOutcome={onOutcome} />
-      ) : null}
-      <form noValidate onSubmit={onSubmit}>
-        <input
-          type="text"
-          name="username"
-          autoComplete="username"
-          value={flow.principal?.handle ?? ""}
-          readOnly
-          hidden
-        />
-        <TextField
-          label="Password"
-          name="new-password"
-          type="password"
-          autoComplete="new-password"
-          autoFocus
-          ref={field}
-          required
-          maxLength={max}
-          value={password}
-          onChange={(event) => {
-            setPassword(event.target.value);
-            setTooShort(false);
-          }}
-          hint={`At least ${min} characters. A few words that mean something only to you are best.`}
-          error={
-            tooShort ? `Use at least ${min} characters.` : (submit.faultOf("/credential/password") ?? submit.error)
-          }
-        />
-        <Button type="submit" tone="primary" busy={submit.busy}>
-          {flow.purpose === "first_owner" ? "Take the keys" : "Come in"}
-        </Button>
-      </form>
-    </DoorPage>
+    <form noValidate onSubmit={onSubmit}>
+      <input type="text" name="username" autoComplete="username" value={flow.principal?.handle ?? ""} readOnly hidden />
+      <TextField
+        label="Password"
+        name="new-password"
+        type="password"
+        autoComplete="new-password"
+        autoFocus
+        ref={field}
+        required
+        maxLength={max}
+        value={password}
+        onChange={(event) => {
+          setPassword(event.target.value);
+          setTooShort(false);
+        }}
+        hint={`At least ${min} characters. A few words that mean something only to you are best.`}
+        error={tooShort ? `Use at least ${min} characters.` : (submit.faultOf("/credential/password") ?? submit.error)}
+      />
+      <Button type="submit" tone="primary" busy={submit.busy}>
+        {flow.purpose === "first_owner" ? "Take the keys" : "Come in"}
+      </Button>
+    </form>
   );
 }

@@ -29,12 +29,16 @@ export function PasskeyButton({ label, submit, use, onOutcome }: Props) {
       </Button>
       {error === undefined ? null : (
         <p id={errorId} role="alert" className={styles.trouble}>
-          {error === refusedLogin ? "This passkey is not known here. Use another one, or your password." : error}
+          {error === refusedLogin ? "This passkey is not known here. Use another one, or another way." : error}
         </p>
       )}
-      <p className={styles.or}>or</p>
     </div>
   );
+}
+
+/** Between two ways. */
+export function Or() {
+  return <p className={styles.or}>or</p>;
 }
 
 /** Every refused login has the same sentence; with a passkey there was neither name nor password. */

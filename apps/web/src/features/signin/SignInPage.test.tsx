@@ -106,12 +106,32 @@ describe("a passkey", () => {
     const refused = new ApiError({ status: 401, code: "unauthenticated", reason: "login_failed", errors: [] });
     show(() => Promise.reject(refused));
     fireEvent.click(screen.getByRole("button", { name: "Use a passkey" }));
-    await screen.findByText("This passkey is not known here. Use another one, or your password.");
+    await screen.findByText("This passkey is not known here. Use another one, or another way.");
   });
 
   it("is not offered where the browser has none", () => {
     show(undefined);
     expect(screen.queryByRole("button", { name: "Use a passkey" })).toBeNull();
+  });
+});
+
+describe("an instance without passwords", () => {
+  const passwordless = { ...discovery, login_options: [{ driver: "passkey", label: "Passkey" }] } as Discovery;
+  const show = (given: Login) =>
+    render(
+      <SignInPage discovery={passwordless} login={given} reason="none" onOutcome={async () => {}} onCode={() => {}} />,
+    );
+
+  it("asks for none", () => {
+    show(login({ passkey: async () => outcome }));
+    expect(screen.queryByLabelText("Password")).toBeNull();
+    expect(screen.queryByText("or")).toBeNull();
+    expect(screen.getByRole("button", { name: "Use a passkey" })).toBeDefined();
+  });
+
+  it("says so to a browser that has no passkeys", () => {
+    show(login({}));
+    expect(screen.getByText(/cannot use passkeys/)).toBeDefined();
   });
 });
 

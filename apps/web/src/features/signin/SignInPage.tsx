@@ -8,7 +8,7 @@ import { Button } from "../../ui/Button";
 import { TextField } from "../../ui/Field";
 import { Notice } from "../../ui/Notice";
 import { DoorPage } from "./DoorPage";
-import { PasskeyButton } from "./PasskeyButton";
+import { Or, PasskeyButton } from "./PasskeyButton";
 
 interface Props {
   readonly discovery: Discovery;
@@ -25,15 +25,35 @@ const endings: Partial<Record<SignedOutReason, string>> = {
   user_disabled: "Your account was disabled. Everything stored here was deleted.",
 };
 
-/** Passkey, or name and password. */
+/** The ways in that the instance has switched on: passkey first, then name and password. */
 export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Props) {
-  const submit = useSubmit();
   const byPasskey = useSubmit();
-  const offersPasskey = discovery.login_options.some((option) => option.driver === "passkey");
+  const offers = (driver: string) => discovery.login_options.some((option) => option.driver === driver);
+  const usePasskey = offers("passkey") ? login.passkey : undefined;
+  const ending = endings[reason];
+  return (
+    <DoorPage title={discovery.name} lead={discovery.branding.login_message || "Sign in to your team."}>
+      {ending === undefined ? null : <Notice>{ending}</Notice>}
+      {usePasskey === undefined ? null : (
+        <PasskeyButton label="Use a passkey" submit={byPasskey} use={usePasskey} onOutcome={onOutcome} />
+      )}
+      {offers("passkey") && login.passkey === undefined && !offers("local") ? (
+        <Notice tone="warn">This browser cannot use passkeys. Open this page in another one.</Notice>
+      ) : null}
+      {usePasskey !== undefined && offers("local") ? <Or /> : null}
+      {offers("local") ? <PasswordForm login={login} onOutcome={onOutcome} /> : null}
+      <Button tone="quiet" onClick={onCode}>
+        I have an invitation or recovery code
+      </Button>
+    </DoorPage>
+  );
+}
+
+function PasswordForm({ login, onOutcome }: Pick<Props, "login" | "onOutcome">) {
+  const submit = useSubmit();
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const passwordField = useRef<HTMLInputElement>(null);
-  const ending = endings[reason];
 
   const onSubmit = async (event: FormEvent) => {
     event.preventDefault();
@@ -44,41 +64,32 @@ export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Prop
   };
 
   return (
-    <DoorPage title={discovery.name} lead={discovery.branding.login_message || "Sign in to your team."}>
-      {ending === undefined ? null : <Notice>{ending}</Notice>}
-      {login.passkey === undefined || !offersPasskey ? null : (
-        <PasskeyButton label="Use a passkey" submit={byPasskey} use={login.passkey} onOutcome={onOutcome} />
-      )}
-      <form onSubmit={onSubmit}>
-        <TextField
-          label="Handle or e-mail"
-          name="username"
-          autoComplete="username"
-          autoCapitalize="none"
-          spellCheck={false}
-          autoFocus
-          required
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <TextField
-          ref={passwordField}
-          label="Password"
-          name="password"
-          type="password"
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-          error={submit.error}
-        />
-        <Button type="submit" tone="primary" busy={submit.busy}>
-          Sign in
-        </Button>
-      </form>
-      <Button tone="quiet" onClick={onCode}>
-        I have an invitation or recovery code
+    <form onSubmit={onSubmit}>
+      <TextField
+        label="Handle or e-mail"
+        name="username"
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        autoFocus
+        required
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <TextField
+        ref={passwordField}
+        label="Password"
+        name="password"
+        type="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+        error={submit.error}
+      />
+      <Button type="submit" tone="primary" busy={submit.busy}>
+        Sign in
       </Button>
-    </DoorPage>
+    </form>
   );
 }
