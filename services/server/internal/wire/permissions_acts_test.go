@@ -33,6 +33,9 @@ func (s *stage) drawActor(rt *rapid.T) ids.ID {
 	return one(rt, s.ofKind("person"), "by whom")
 }
 
+// few are the people who get most, so that what they were given meets.
+func (s *stage) few() []ids.ID { return s.ofKind("person")[1:3] }
+
 // drawGrant is a right that somebody might give.
 func (s *stage) drawGrant(rt *rapid.T) *permissions.Grant {
 	g := &permissions.Grant{Level: one(rt, []string{"read", "write", "trigger", "manage"}, "level")}
@@ -47,11 +50,11 @@ func (s *stage) drawGrant(rt *rapid.T) *permissions.Grant {
 	}
 	g.Capabilities = rapid.SliceOfNDistinct(rapid.SampledFrom(permissions.Capabilities), 0, 3, rapid.ID[string]).Draw(rt, "capabilities")
 	slices.Sort(g.Capabilities)
-	switch kind := rapid.IntRange(0, 5).Draw(rt, "subject kind"); {
-	case kind == 0:
+	switch one(rt, []string{"few", "few", "group", "any"}, "subject kind") {
+	case "few":
+		g.Principal = one(rt, s.few(), "person")
+	case "group":
 		g.Group = one(rt, s.world.Groups, "group").ID
-	case kind < 4:
-		g.Principal = one(rt, s.ofKind("person")[1:3], "person")
 	default:
 		g.Principal = one(rt, s.world.Principals, "subject").ID
 	}
@@ -176,6 +179,9 @@ func (s *stage) actMember(rt *rapid.T) {
 		rt.Skip("there is no group")
 	}
 	g, p, by := one(rt, s.world.Groups[1:], "group"), one(rt, s.world.Principals, "member"), s.drawActor(rt)
+	if rapid.Bool().Draw(rt, "one of the few") {
+		p = s.world.Principal(one(rt, s.few(), "member of the few"))
+	}
 	at := s.membership(g.ID, p.ID)
 	if rapid.IntRange(0, 3).Draw(rt, "what") == 0 {
 		err := s.r.authz.service.RemoveMember(s.as(by), g.ID, p.ID)

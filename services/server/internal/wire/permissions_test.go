@@ -34,7 +34,9 @@ func TestProductionDecidesAsTheModelDoes(t *testing.T) {
 	runs := os.Getenv(envPermissionRuns)
 	long := runs != ""
 	settings := map[string]string{"rapid.checks": runs, "rapid.steps": "25", "rapid.shrinktime": "20s", "rapid.nofailfile": "true"}
-	if !long { // The few are the same every time, so that a change of something else never fails here.
+	if long {
+		settings["rapid.steps"] = "40"
+	} else { // The few are the same every time, so that a change of something else never fails here.
 		settings["rapid.checks"] = "6"
 		if flag.Lookup("rapid.seed").Value.String() == "0" {
 			settings["rapid.seed"] = "7"
@@ -75,8 +77,8 @@ func (s *stage) play(rt *rapid.T, long bool) {
 		}
 	}
 	rt.Repeat(map[string]func(*rapid.T){
-		"give": act(s.actGive), "give more": act(s.actGive), "take": act(s.actTake), "member": act(s.actMember), "member more": act(s.actMember),
-		"pass": act(s.actPass), "sweep": s.actSweep, "group": act(s.actGroup), "person": act(s.actPerson), "agent": act(s.actAgent),
+		"give": act(s.actGive), "give more": act(s.actGive), "give again": act(s.actGive), "give still": act(s.actGive), "take": act(s.actTake), "member": act(s.actMember), "member more": act(s.actMember),
+		"pass": act(s.actPass), "pass on": act(s.actPass), "sweep": s.actSweep, "group": act(s.actGroup), "person": act(s.actPerson), "agent": act(s.actAgent),
 		"channel": act(s.actChannel), "place": act(s.actPlace), "direct": act(s.actDirect),
 		"catch up": s.actCatchUp, "race": s.unheard(s.actRace),
 		"": func(rt *rapid.T) { s.compare(rt, long) },
