@@ -13,7 +13,7 @@ export type Credential = "none" | "key" | "session";
 /** What the transport needs from outside. */
 export interface HttpDeps {
   readonly vault: Pick<Vault, "deviceKey">;
-  readonly sessions: () => SessionManager;
+  readonly sessions: () => Pick<SessionManager, "accessToken" | "refresh">;
   readonly fetch: (request: Request) => Promise<Response>;
   readonly now: () => number;
   /** Asks the person for a fresh proof; false when it was not given. */
@@ -36,6 +36,11 @@ export class Http {
   /** Sets the public origin once discovery has told it; a development proxy has another address than the server. */
   setPublicOrigin(origin: string): void {
     this.#origin = origin;
+  }
+
+  /** Origin that proofs name. */
+  get publicOrigin(): string {
+    return this.#origin;
   }
 
   /** Milliseconds to add to the local clock to get the server's. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { I1Problem } from "./types";
 
 /** One fault of a request body, addressed by a JSON pointer. */
 export interface FieldFault {
@@ -14,6 +15,8 @@ export interface ProblemDocument {
   readonly reason?: string | undefined;
   readonly correlationId?: string | undefined;
   readonly errors: readonly FieldFault[];
+  /** With `i1_violation`: who could set a personal agent to work besides its holder, and the ways out. */
+  readonly i1?: I1Problem | undefined;
   /** Milliseconds the server asks to wait. */
   readonly retryAfter?: number | undefined;
 }
@@ -62,6 +65,7 @@ export async function readProblem(response: Response): Promise<ProblemDocument> 
     reason: text(body.reason),
     correlationId: text(body.correlation_id),
     errors: Array.isArray(body.errors) ? body.errors.flatMap(fault) : [],
+    i1: typeof body.i1 === "object" && body.i1 !== null ? (body.i1 as I1Problem) : undefined,
     retryAfter: retryAfter(response.headers.get("Retry-After")),
   };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useCallback, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { body } from "../api/client";
 import type { Discovery, Self } from "../api/types";
 import { SignedOutError } from "../auth/session";
@@ -12,6 +12,9 @@ import type { Connection } from "./connection";
 import { Part, PlainError } from "./PlainError";
 import { rememberReturn } from "./returnTo";
 import { StepUp } from "./StepUp";
+
+// Most visits of the console never look at somebody's view.
+const ViewPage = lazy(async () => ({ default: (await import("../console/view/ViewPage")).ViewPage }));
 
 interface Props {
   readonly connection: Connection;
@@ -58,10 +61,17 @@ export function ConsoleApp({ connection, session, announcer }: Props) {
     case "inside": {
       const { self, discovery } = stage;
       const sessionId = session?.sessionId ?? "";
+      const viewed = /^\/console\/view\/([0-9a-f-]{36})$/.exec(location.pathname)?.[1];
       return (
         <AccountContext value={{ principalId: self.id, sessionId, discovery, api, announcer }}>
           <Part name="The console">
-            <Console self={self} />
+            {viewed === undefined ? (
+              <Console self={self} />
+            ) : (
+              <Suspense fallback={null}>
+                <ViewPage principalId={viewed} withToken={connection.withToken} />
+              </Suspense>
+            )}
           </Part>
           <StepUp connection={connection} />
         </AccountContext>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Id } from "../api/types";
+import { ApproveDeviceDialog } from "../client/ApproveDeviceDialog";
+import { useClient } from "../client/Client";
 import { useStore } from "../client/useStore";
 import { AccountDialog } from "../features/account/AccountDialog";
 import { NewAgentDialog } from "../features/agents/NewAgentDialog";
@@ -8,6 +10,7 @@ import { NewChannelDialog, NewSpaceDialog } from "../features/channels/NewChanne
 import { NewPersonDialog } from "../features/people/NewPersonDialog";
 import { PeopleDialog } from "../features/people/PeopleDialog";
 import { Switcher } from "../features/switcher/Switcher";
+import type { WaitingDevice } from "../store/state";
 import { HelpDialog } from "./HelpDialog";
 import type { Overlay } from "./Shell";
 
@@ -37,6 +40,8 @@ export function Overlays({ overlay, owner, onChange, onGo, onSettings }: Props) 
       return <NewPersonDialog onClose={close} />;
     case "agent":
       return <NewAgentDialog onClose={close} />;
+    case "device":
+      return <Device device={overlay.device} onClose={close} />;
     case "space":
       return <NewSpaceDialog onClose={close} />;
     case "channel":
@@ -48,6 +53,13 @@ export function Overlays({ overlay, owner, onChange, onGo, onSettings }: Props) 
     case "help":
       return <HelpDialog onClose={close} />;
   }
+}
+
+function Device({ device, onClose }: { device: WaitingDevice; onClose: () => void }) {
+  const { principalId } = useClient();
+  const owner = device.principalId === principalId ? undefined : device.principalName;
+  // The log tells everybody, this tab too, that the device waits no longer.
+  return <ApproveDeviceDialog device={device} owner={owner} onClose={onClose} onDecided={() => undefined} />;
 }
 
 function Settings({ channelId, onClose }: { channelId: Id; onClose: () => void }) {

@@ -7,7 +7,9 @@ import { channelName, faceOf } from "../client/names";
 import { flatRows, placesOf } from "../client/places";
 import { useAttention } from "../client/useAttention";
 import { sameMembers, useStore } from "../client/useStore";
+import { DeviceBanner } from "../features/devices/DeviceBanner";
 import { Sidebar } from "../features/sidebar/Sidebar";
+import type { WaitingDevice } from "../store/state";
 import { totalUnread } from "../store/unread";
 import { Avatar } from "../ui/Avatar";
 import { Button } from "../ui/Button";
@@ -29,6 +31,7 @@ const Overlays = lazy(async () => ({ default: (await import("./Overlays")).Overl
 export type Overlay =
   | { readonly kind: "account" | "people" | "person" | "agent" | "space" | "switcher" | "help" }
   | { readonly kind: "channel"; readonly space: Space }
+  | { readonly kind: "device"; readonly device: WaitingDevice }
   | { readonly kind: "settings"; readonly channelId: Id };
 
 /** The inside: places at the left, one place in the middle, a thread at the right. */
@@ -65,6 +68,9 @@ export function Shell() {
       <a className="skip-link" href="#place">
         Skip to the messages
       </a>
+      <div className={styles.banners}>
+        <DeviceBanner onOpen={(device) => setOverlay({ kind: "device", device })} />
+      </div>
       <div className={styles.side}>
         <Sidebar
           current={place.channel?.id}

@@ -7,7 +7,7 @@ import { Http } from "../api/http";
 import { ApiError } from "../api/problem";
 import type { Discovery } from "../api/types";
 import { browserPasskeys, type Passkeys } from "../auth/passkeys";
-import { type RefreshOutcome, SessionManager } from "../auth/session";
+import { type RefreshOutcome, SessionManager, SignedOutError } from "../auth/session";
 import { type StepUpProofs, stepUpProofs } from "../auth/stepUp";
 import { openVault, type Vault } from "../auth/vault";
 import { StepUpQueue } from "./stepUpQueue";
@@ -24,6 +24,8 @@ export interface Connection {
   readonly keyed: ApiClient;
   /** Client with the session of the person. */
   readonly api: ApiClient;
+  /** Client with a token of its own, kept nowhere but in it. A refusal ends it: nothing renews such a token. */
+  readonly withToken: (token: string) => ApiClient;
   readonly stepUps: StepUpQueue;
   /** The ways in which the person can confirm that it is them. */
   readonly proofs: StepUpProofs;
@@ -83,7 +85,25 @@ export async function createConnection(): Promise<Connection> {
     }
   }
 
+  function withToken(token: string): ApiClient {
+    const refuse = async (): Promise<never> => {
+      throw new SignedOutError("a token without renewal ended");
+    };
+    const alone = new Http(
+      {
+        vault,
+        sessions: () => ({ accessToken: async () => token, refresh: refuse }),
+        fetch: (request) => fetch(request),
+        now: () => Date.now(),
+        stepUp: async () => false,
+      },
+      http.publicOrigin,
+    );
+    return apiClient(alone, location.origin, "session");
+  }
+
   return {
+    withToken,
     vault,
     sessions,
     passkeys,

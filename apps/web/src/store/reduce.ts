@@ -245,6 +245,31 @@ const onSessionRevoked: Handler = ({ effects }, data) => {
   effects.push({ kind: "session_revoked", sessionId: session_id, reason });
 };
 
+interface DevicePendingData {
+  readonly device: { readonly id: Id; readonly name: string };
+  readonly principal: { readonly id: Id; readonly display_name: string };
+  readonly expires_at: string;
+  readonly resolved?: string;
+}
+
+const onDevicePending: Handler = ({ draft }, data) => {
+  const { device, principal, expires_at, resolved } = data as DevicePendingData;
+  const waiting = new Map(draft.state.waitingDevices);
+  if (resolved === undefined) {
+    waiting.set(device.id, {
+      id: device.id,
+      name: device.name,
+      principalId: principal.id,
+      principalName: principal.display_name,
+      until: Date.parse(expires_at),
+    });
+    draft.assign({ waitingDevices: waiting });
+    return;
+  }
+  waiting.delete(device.id);
+  draft.assign({ waitingDevices: waiting, decidedDevices: new Set([...draft.state.decidedDevices, device.id]) });
+};
+
 /** Every event type the client knows. A type with nothing to do has no entry. */
 export const handlers: Readonly<Record<string, Handler>> = {
   "space.created": onSpace,
@@ -271,6 +296,7 @@ export const handlers: Readonly<Record<string, Handler>> = {
   "typing.started": onTyping,
   "access.changed": onAccess,
   "session.revoked": onSessionRevoked,
+  "device.pending": onDevicePending,
 };
 
 /** The counters with the higher revision. */

@@ -93,6 +93,16 @@ export type Connection =
   | { readonly state: "resyncing"; readonly reason: string; readonly page: number }
   | { readonly state: "stopped"; readonly reason: StopReason };
 
+/** A new device that asks to be let in: an own one, or for owners that of somebody else. */
+export interface WaitingDevice {
+  readonly id: Id;
+  readonly name: string;
+  readonly principalId: Id;
+  readonly principalName: string;
+  /** When waiting ends by itself, in milliseconds since the epoch. */
+  readonly until: number;
+}
+
 /** The whole state of a tab. */
 export interface State extends LogState {
   readonly connection: Connection;
@@ -103,6 +113,9 @@ export interface State extends LogState {
   readonly typing: ReadonlyMap<Id, ReadonlyMap<Id, number>>;
   /** Threads whose messages are being fetched, or could not be. */
   readonly loads: ReadonlyMap<Id, "loading" | "failed" | "gone">;
+  readonly waitingDevices: ReadonlyMap<Id, WaitingDevice>;
+  /** Devices of which the log told that they wait no longer. */
+  readonly decidedDevices: ReadonlySet<Id>;
 }
 
 const emptyTables: Tables = {
@@ -131,4 +144,6 @@ export const emptyState: State = {
   outbox: [],
   typing: new Map(),
   loads: new Map(),
+  waitingDevices: new Map(),
+  decidedDevices: new Set(),
 };

@@ -6,7 +6,6 @@ import type { Capability, Grant, Id, Level, Target } from "../../api/types";
 import { useAccount } from "../../client/Account";
 import { ExpiryField, type ExpiryValue } from "../../client/ExpiryField";
 import { expiryOf, localValue } from "../../client/expiry";
-import { useSubmit } from "../../client/useSubmit";
 import { Button } from "../../ui/Button";
 import { Checks } from "../../ui/Check";
 import { Dialog, DialogActions } from "../../ui/Dialog";
@@ -17,6 +16,9 @@ import { type Member, placeName, useKnown, useMember } from "../directory";
 import { MemberMark, MemberName } from "../MemberMark";
 import { MemberPicker } from "../MemberPicker";
 import { capabilities, capabilityWords, isStrong, levelSentences, levels } from "../rights";
+import { I1Ways } from "./I1Ways";
+import { Preview } from "./Preview";
+import { useI1 } from "./useI1";
 
 interface Props {
   readonly target: Target;
@@ -34,7 +36,6 @@ type Request = components["schemas"]["CreateGrantRequest"];
 export function GrantDialog({ target, replaces, taken, onClose, onGiven }: Props) {
   const { api } = useAccount();
   const known = useKnown();
-  const submit = useSubmit();
   const [member, setMember] = useState<Member>();
   const [level, setLevel] = useState<Level>(replaces?.level ?? "write");
   const [extra, setExtra] = useState<readonly Capability[]>(replaces?.capabilities ?? []);
@@ -49,34 +50,44 @@ export function GrantDialog({ target, replaces, taken, onClose, onGiven }: Props
   const chosen = extra.filter((each) => (offered as readonly Capability[]).includes(each));
   const place = placeName(known, target);
 
+  const subject: Request["subject"] | undefined =
+    replaces?.subject ??
+    (member === undefined ? undefined : { kind: member.group ? "group" : "principal", id: member.id });
+  const write = useI1(async (resolve) => {
+    if (subject === undefined) return;
+    const expires = expiryOf(expiry.choice, expiry.at, Date.now());
+    const request: Request = {
+      subject,
+      target,
+      level,
+      capabilities: [...chosen],
+      ...(expires === undefined ? {} : { expires_at: expires }),
+      ...(note.trim() === "" ? {} : { note: note.trim() }),
+      ...(replaces === undefined ? {} : { replaces: replaces.id }),
+      ...(resolve === undefined ? {} : { resolve_i1: resolve }),
+    };
+    body(await api.POST("/grants", { body: request }));
+    onGiven();
+  });
+  const { submit } = write;
+
   const give = async () => {
-    const subject: Request["subject"] | undefined =
-      replaces?.subject ??
-      (member === undefined ? undefined : { kind: member.group ? "group" : "principal", id: member.id });
-    const given = await submit.run(
-      async () => {
-        if (subject === undefined) return;
-        const expires = expiryOf(expiry.choice, expiry.at, Date.now());
-        const request: Request = {
-          subject,
-          target,
-          level,
-          capabilities: [...chosen],
-          ...(expires === undefined ? {} : { expires_at: expires }),
-          ...(note.trim() === "" ? {} : { note: note.trim() }),
-          ...(replaces === undefined ? {} : { replaces: replaces.id }),
-        };
-        body(await api.POST("/grants", { body: request }));
-        onGiven();
-      },
-      { "/subject": subject?.id ?? "", ...(expiry.choice === "at" ? { "/expires_at": expiry.at } : {}) },
-    );
+    const needed = { "/subject": subject?.id ?? "", ...(expiry.choice === "at" ? { "/expires_at": expiry.at } : {}) };
+    const given = await write.attempt(undefined, needed);
     if (given) onClose();
     return given;
   };
+  const title = replaces === undefined ? `Give access to ${place}` : `Change access to ${place}`;
+  if (write.problem !== undefined) {
+    return (
+      <Dialog title="A personal agent would be open to others" onClose={onClose} size="wide">
+        <I1Ways write={write} problem={write.problem} onDone={onClose} />
+      </Dialog>
+    );
+  }
 
   return (
-    <Dialog title={replaces === undefined ? `Give access to ${place}` : `Change access to ${place}`} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <Form
         onSubmit={give}
         error={submit.error}
@@ -143,6 +154,9 @@ export function GrantDialog({ target, replaces, taken, onClose, onGiven }: Props
           }
           error={submit.faultOf("/note")}
         />
+        {subject === undefined ? null : (
+          <Preview change={{ grant_create: { subject, target, level, capabilities: [...chosen] } }} />
+        )}
       </Form>
     </Dialog>
   );

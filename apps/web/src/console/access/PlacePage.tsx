@@ -12,8 +12,10 @@ import { Page, Row, Section } from "../../ui/Page";
 import styles from "../console.module.css";
 import { parseTarget, placeName, targetText, useKnown, useMember } from "../directory";
 import { MemberMark, MemberName } from "../MemberMark";
+import { Check } from "./Check";
 import { GrantDialog } from "./GrantDialog";
 import { grantNote } from "./grantWords";
+import { Holders } from "./Holders";
 import { RevokeDialog } from "./RevokeDialog";
 
 /** Who may do what in one place. */
@@ -32,6 +34,8 @@ export function PlacePage({ target: text }: { readonly target: string }) {
 function Place({ target }: { readonly target: Target }) {
   const { api } = useAccount();
   const known = useKnown();
+  /** Counts the changes made here, so that the list of holders follows. */
+  const [round, setRound] = useState(0);
   const [giving, setGiving] = useState(false);
   const [changing, setChanging] = useState<Grant>();
   const [revoking, setRevoking] = useState<Grant>();
@@ -79,6 +83,8 @@ function Place({ target }: { readonly target: Target }) {
             )}
           </PagesView>
         </Section>
+        <Holders target={target} round={round} />
+        <Check target={target} />
       </Page>
       {giving || changing !== undefined ? (
         <GrantDialog
@@ -89,14 +95,20 @@ function Place({ target }: { readonly target: Target }) {
             setGiving(false);
             setChanging(undefined);
           }}
-          onGiven={grants.reload}
+          onGiven={() => {
+            grants.reload();
+            setRound(round + 1);
+          }}
         />
       ) : null}
       {revoking === undefined ? null : (
         <RevokeDialog
           grant={revoking}
           onClose={() => setRevoking(undefined)}
-          onRevoked={() => grants.put((items) => items.filter((each) => each.id !== revoking.id))}
+          onRevoked={() => {
+            grants.put((items) => items.filter((each) => each.id !== revoking.id));
+            setRound(round + 1);
+          }}
         />
       )}
     </>

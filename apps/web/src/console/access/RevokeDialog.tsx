@@ -3,6 +3,7 @@ import type { Grant } from "../../api/types";
 import { useAccount } from "../../client/Account";
 import { ConfirmDialog } from "../../client/ConfirmDialog";
 import { placeName, useKnown, useMember } from "../directory";
+import { Preview } from "./Preview";
 
 interface Props {
   readonly grant: Grant;
@@ -30,6 +31,7 @@ export function RevokeDialog({ grant, onClose, onRevoked }: Props) {
         <strong dir="auto">{placeName(known, grant.target)}</strong> at once, unless another grant or a group gives it
         as well.
       </p>
+      <Preview change={{ grant_revoke: { grant_id: grant.id } }} />
     </ConfirmDialog>
   );
 }

@@ -2,9 +2,11 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { body } from "../../api/client";
-import type { Enrollment, Id, Principal, Session, Token } from "../../api/types";
+import type { Device, Enrollment, Id, Principal, Session, Token } from "../../api/types";
 import { useAccount } from "../../client/Account";
+import { ApproveDeviceDialog } from "../../client/ApproveDeviceDialog";
 import { ConfirmDialog } from "../../client/ConfirmDialog";
+import { DeviceRow } from "../../client/DeviceRow";
 import { CodeDialog } from "../../client/InviteDialog";
 import { LoadedView, PagesView } from "../../client/Listing";
 import { SessionRow } from "../../client/SessionRow";
@@ -12,12 +14,14 @@ import { TokenRow } from "../../client/TokenRow";
 import { usePages, useResource } from "../../client/useResource";
 import { Avatar } from "../../ui/Avatar";
 import { Button } from "../../ui/Button";
+import { Icon } from "../../ui/Icon";
 import { Empty } from "../../ui/Notice";
 import { Actions, Facts, Page, Row, Rows, Section } from "../../ui/Page";
 import { GrantsOf } from "../access/GrantsOf";
 import styles from "../console.module.css";
 import { useDirectory } from "../directory";
 import { EditPersonDialog } from "./EditPersonDialog";
+import { EnableDialog } from "./EnableDialog";
 import { PersonTags } from "./PeoplePage";
 
 /** What is being asked about the person. */
@@ -29,6 +33,8 @@ type Asked =
   | "dropOwner"
   | "endAll"
   | "edit"
+  | { readonly device: Device }
+  | { readonly approve: Device }
   | { readonly session: Session }
   | { readonly token: Token };
 
@@ -75,6 +81,10 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
   const sessions = usePages(`sessions ${person.id}`, async (cursor, signal) => {
     const query = cursor === undefined ? {} : { cursor };
     return body(await api.GET("/users/{user_id}/sessions", { signal, params: { path, query } }));
+  });
+  const devices = usePages(`devices ${person.id}`, async (cursor, signal) => {
+    const query = cursor === undefined ? {} : { cursor };
+    return body(await api.GET("/users/{user_id}/devices", { signal, params: { path, query } }));
   });
   const tokens = usePages(`tokens ${person.id}`, async (cursor, signal) => {
     const query = { principal_id: person.id, ...(cursor === undefined ? {} : { cursor }) };
@@ -132,6 +142,12 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
           ) : person.guest === true || !active ? null : (
             <Button onClick={() => setAsked("makeOwner")}>Make an owner</Button>
           )}
+          {own || !active ? null : (
+            <a className={styles.open} href={`/console/view/${person.id}`} target="_blank" rel="noreferrer">
+              <Icon name="eye" size={16} />
+              See what {person.display_name} sees
+            </a>
+          )}
           {active ? (
             <Button tone="danger" icon="prohibit" onClick={() => setAsked("disable")}>
               Disable
@@ -143,6 +159,25 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
       </Section>
       <Section title="Access" hint="What was granted to this person directly. Groups and places may add to it.">
         <GrantsOf subject={{ kind: "principal", id: person.id }} />
+      </Section>
+      <Section title="Devices" hint="Which devices know this account.">
+        <PagesView pages={devices} label="Devices" empty="None.">
+          {(device) => (
+            <DeviceRow
+              key={device.id}
+              device={device}
+              end={
+                device.state === "pending" ? (
+                  <Button tone="primary" onClick={() => setAsked({ approve: device })}>
+                    Look at it
+                  </Button>
+                ) : (
+                  <Button onClick={() => setAsked({ device })}>Remove</Button>
+                )
+              }
+            />
+          )}
+        </PagesView>
       </Section>
       <Section
         title="Sessions"
@@ -177,6 +212,7 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
           onClose={() => setAsked(undefined)}
           onChanged={() => {
             onChanged();
+            devices.reload();
             sessions.reload();
             tokens.reload();
           }}
@@ -246,6 +282,18 @@ function Ask({ asked, person, onClose, onChanged }: AskProps) {
       () => api.DELETE("/sessions/{session_id}", { params: { path: { session_id: session.id } } }),
     );
   }
+  if (typeof asked === "object" && "approve" in asked) {
+    return <ApproveDeviceDialog device={asked.approve} owner={name} onClose={onClose} onDecided={onChanged} />;
+  }
+  if (typeof asked === "object" && "device" in asked) {
+    const path = { device_id: asked.device.id };
+    return confirm(
+      `Remove ${asked.device.name}?`,
+      "Remove device",
+      `${name} is signed out there within a second, and what it stored is deleted.`,
+      () => api.DELETE("/devices/{device_id}", { params: { path } }),
+    );
+  }
   if (typeof asked === "object") {
     const { token } = asked;
     return confirm(
@@ -274,13 +322,7 @@ function Ask({ asked, person, onClose, onChanged }: AskProps) {
         () => api.POST("/users/{user_id}/disable", { params: guarded, body: {} }),
       );
     case "enable":
-      return confirm(
-        `Enable ${name}?`,
-        "Enable",
-        `${name} has the rights from before again. Sessions and tokens stay ended: make a new sign-in link if it is needed.`,
-        () => api.POST("/users/{user_id}/enable", { params: guarded }),
-        "primary",
-      );
+      return <EnableDialog person={person} onClose={onClose} onEnabled={onChanged} />;
     case "makeOwner":
       return confirm(
         `Make ${name} an owner?`,

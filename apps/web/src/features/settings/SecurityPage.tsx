@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { body } from "../../api/client";
 import { useAccount } from "../../client/Account";
+import { ConfirmDialog } from "../../client/ConfirmDialog";
 import { LoadedView } from "../../client/Listing";
 import { useResource } from "../../client/useResource";
 import { useSubmit } from "../../client/useSubmit";
@@ -11,6 +12,7 @@ import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { Notice } from "../../ui/Notice";
 import { Actions, Page, Section } from "../../ui/Page";
+import { PasskeySection } from "./PasskeySection";
 
 /** With what the person proves who they are. */
 export function SecurityPage() {
@@ -19,7 +21,17 @@ export function SecurityPage() {
   return (
     <Page title="Signing in" lead="With what you prove that it is you.">
       <LoadedView loaded={self.loaded} onRetry={self.reload}>
-        {(value) => <Password handle={value.handle} has={value.login?.password === true} onChanged={self.reload} />}
+        {(value) => (
+          <>
+            <PasskeySection onChanged={self.reload} />
+            <Password
+              handle={value.handle}
+              has={value.login?.password === true}
+              others={(value.login?.passkeys ?? 0) + (value.login?.identities ?? 0)}
+              onChanged={self.reload}
+            />
+          </>
+        )}
       </LoadedView>
     </Page>
   );
@@ -28,15 +40,18 @@ export function SecurityPage() {
 interface PasswordProps {
   readonly handle: string;
   readonly has: boolean;
+  /** How many other ways to sign in there are. */
+  readonly others: number;
   readonly onChanged: () => void;
 }
 
-function Password({ handle, has, onChanged }: PasswordProps) {
+function Password({ handle, has, others: ways, onChanged }: PasswordProps) {
   const { api, discovery, announcer } = useAccount();
   const submit = useSubmit();
   const [password, setPassword] = useState("");
   const [others, setOthers] = useState(true);
   const [done, setDone] = useState(false);
+  const [removing, setRemoving] = useState(false);
   const { min_length: min } = discovery.password_policy;
 
   const save = async () => {
@@ -72,6 +87,7 @@ function Password({ handle, has, onChanged }: PasswordProps) {
             <Button type="submit" tone="primary" busy={submit.busy}>
               {has ? "Change password" : "Set password"}
             </Button>
+            {has && ways > 0 ? <Button onClick={() => setRemoving(true)}>Remove password</Button> : null}
           </Actions>
         }
       >
@@ -95,6 +111,19 @@ function Password({ handle, has, onChanged }: PasswordProps) {
         />
         {done ? <Notice tone="ok">The password is changed.</Notice> : null}
       </Form>
+      {removing ? (
+        <ConfirmDialog
+          title="Remove the password?"
+          action="Remove"
+          onClose={() => setRemoving(false)}
+          onConfirm={async () => {
+            await api.DELETE("/me/password");
+            onChanged();
+          }}
+        >
+          <p>From then on you sign in only by what else is set up here.</p>
+        </ConfirmDialog>
+      ) : null}
     </Section>
   );
 }
