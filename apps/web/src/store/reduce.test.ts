@@ -278,3 +278,20 @@ describe("ephemeral events", () => {
 it("every handler is for a type with a name of two parts", () => {
   for (const type of Object.keys(handlers)) expect(type).toMatch(/^[a-z_]+\.[a-z_]+$/);
 });
+
+describe("a device that waits", () => {
+  const data = {
+    device: { id: "d1", name: "Firefox on Linux" },
+    principal: { id: "p1", display_name: "Ana" },
+    expires_at: "2026-05-02T10:00:00Z",
+  };
+  const event = (seq: number, more: object = {}) => ({ seq, type: "device.pending", data: { ...data, ...more } });
+
+  it("is told of until somebody decided", () => {
+    const waiting = applyEvents(emptyState, [event(1)], null, 0).state;
+    expect(waiting.waitingDevices.get("d1")?.principalName).toBe("Ana");
+    const decided = applyEvents(waiting, [event(2, { resolved: "approved" })], null, 0).state;
+    expect(decided.waitingDevices.size).toBe(0);
+    expect(decided.decidedDevices.has("d1")).toBe(true);
+  });
+});

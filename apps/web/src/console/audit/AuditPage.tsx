@@ -7,7 +7,7 @@ import type { AuditEvent } from "../../api/types";
 import { useAccount } from "../../client/Account";
 import { PagesView } from "../../client/Listing";
 import { shortMoment } from "../../client/times";
-import { usePages } from "../../client/useResource";
+import { usePages, useResource } from "../../client/useResource";
 import { useSubmit } from "../../client/useSubmit";
 import { Button } from "../../ui/Button";
 import { Select, TextField } from "../../ui/Field";
@@ -142,6 +142,11 @@ function Verification() {
   const verifying = useSubmit();
   const exporting = useSubmit();
   const [result, setResult] = useState<components["schemas"]["AuditVerifyResult"]>();
+  const checkpoints = useResource(
+    "checkpoints",
+    async (signal) => body(await api.GET("/audit/checkpoints", { signal, params: { query: { limit: 1 } } })).items,
+  );
+  const newest = checkpoints.loaded.state === "ready" ? checkpoints.loaded.value[0] : undefined;
   const verify = () => verifying.run(async () => setResult(body(await api.POST("/audit/verify", { body: {} }))));
   const save = () =>
     exporting.run(async () => {
@@ -153,7 +158,12 @@ function Verification() {
   return (
     <div className={styles.answer}>
       {result === undefined ? (
-        <Notice>Whether the log is intact is computed anew each time somebody asks.</Notice>
+        <Notice>
+          {newest === undefined
+            ? "No checkpoint is signed yet; the first comes by itself."
+            : `The newest signed checkpoint covers everything up to entry ${newest.seq}, of ${shortMoment(newest.created_at)}.`}{" "}
+          Whether the log is intact is computed anew each time somebody asks.
+        </Notice>
       ) : (
         <Notice tone={result.ok ? "ok" : "danger"}>
           <strong>{verdict(result)}</strong>
