@@ -10,7 +10,7 @@ import (
 )
 
 // open are the operations that need no credential: they are how one gets it.
-var open = map[string]bool{"getDiscovery": true, "getJwks": true, "beginLogin": true, "completeLogin": true, "refreshToken": true, "openGateway": true, "submitCspReport": true}
+var open = map[string]bool{"getDiscovery": true, "getJwks": true, "beginLogin": true, "completeLogin": true, "refreshToken": true, "openGateway": true, "submitCspReport": true, "beginPairing": true, "pollPairing": true, "oidcCallback": true}
 
 func TestStrangersGetNothing(t *testing.T) {
 	s := shared.Use(t)
