@@ -43,6 +43,7 @@ var gates = []gate{
 	{"binary-deps", "no test support is linked into the program", runBinaryDeps},
 	{"spdx", "every source file names its licence", runSPDX},
 	{"words", "code and documents speak of the product alone", runWords},
+	{"asvs", "every point of security has a row, and what it names exists", runASVS},
 	{"govulncheck", "no known vulnerability is reachable", runVulnerabilities},
 }
 
