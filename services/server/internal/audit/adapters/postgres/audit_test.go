@@ -534,3 +534,26 @@ func TestOnlyTheRoleOfRetentionRemoves(t *testing.T) {
 		t.Errorf("the first row is %d", n)
 	}
 }
+
+// Nothing happens for a year: every row is old and covered. The last one holds the chain until
+// the anchor does.
+func TestARecordThatIsAllOldKeepsItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx := actor.With(context.Background(), actor.System())
+	b.record(t, 4)
+	if err := b.svc.ChainVerify().Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	covered := b.db.Count(t, "SELECT max(seq) FROM audit_events")
+	b.clock.Advance(app.DefaultConfig().Retention + time.Hour)
+	if err := b.svc.Trim(postgres.New(b.db.DB), &maint{b: b}).Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.db.Count(t, "SELECT min(seq) FROM audit_events"); n != covered+1 {
+		t.Errorf("the first row is %d, want %d", n, covered+1)
+	}
+	if got := b.breaks(t); len(got) > 0 {
+		t.Errorf("breaks %v", got)
+	}
+}

@@ -237,13 +237,13 @@ ORDER BY c.seq DESC
 LIMIT 1;
 
 -- TrimLast is the last of the rows from the beginning on that are all older than the cutoff. Times may go backwards against
--- the numbers, and only a beginning may go.
+-- the numbers, and only a beginning may go. The last row of all stays, because the anchor is chained to it.
 -- name: TrimLast :one
 SELECT p.seq, p.hash
 FROM (SELECT b.seq, b.hash, bool_and(b.occurred_at < sqlc.arg(cutoff)::timestamptz) OVER (ORDER BY b.seq) AS old
       FROM (SELECT e.seq, e.hash, e.occurred_at
             FROM audit_events e
-            WHERE e.seq <= sqlc.arg(up_to)::bigint
+            WHERE e.seq <= sqlc.arg(up_to)::bigint AND e.seq < (SELECT max(h.seq) FROM audit_events h)
             ORDER BY e.seq
             LIMIT sqlc.arg(batch)::int) b) p
 WHERE p.old

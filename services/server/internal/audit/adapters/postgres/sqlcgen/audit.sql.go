@@ -1087,7 +1087,7 @@ SELECT p.seq, p.hash
 FROM (SELECT b.seq, b.hash, bool_and(b.occurred_at < $1::timestamptz) OVER (ORDER BY b.seq) AS old
       FROM (SELECT e.seq, e.hash, e.occurred_at
             FROM audit_events e
-            WHERE e.seq <= $2::bigint
+            WHERE e.seq <= $2::bigint AND e.seq < (SELECT max(h.seq) FROM audit_events h)
             ORDER BY e.seq
             LIMIT $3::int) b) p
 WHERE p.old
@@ -1101,7 +1101,7 @@ type TrimLastRow struct {
 }
 
 // TrimLast is the last of the rows from the beginning on that are all older than the cutoff. Times may go backwards against
-// the numbers, and only a beginning may go.
+// the numbers, and only a beginning may go. The last row of all stays, because the anchor is chained to it.
 func (q *Queries) TrimLast(ctx context.Context, cutoff time.Time, upTo int64, batch int32) (TrimLastRow, error) {
 	row := q.db.QueryRow(ctx, trimLast, cutoff, upTo, batch)
 	var i TrimLastRow
