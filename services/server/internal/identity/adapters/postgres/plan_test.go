@@ -23,6 +23,7 @@ var readsAll = map[string]string{
 	"ownersActive":                 "a handful of owners",
 	"ownersAbleToLogin":            "a handful of owners",
 	"ownersShutOut":                "a handful of owners",
+	"ownersOnlyBy":                 "a handful of owners",
 	"ownersDeleteOthers":           "a handful of owners",
 	"ownerNames":                   "a handful of owners",
 	"peopleActive":                 "everybody",
