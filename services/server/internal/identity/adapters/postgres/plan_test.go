@@ -22,6 +22,7 @@ var readsAll = map[string]string{
 	"ownersLock":                   "a handful of owners",
 	"ownersActive":                 "a handful of owners",
 	"ownersAbleToLogin":            "a handful of owners",
+	"ownersOnlyBy":                 "a handful of owners",
 	"ownersShutOut":                "a handful of owners",
 	"ownersOnlyBy":                 "a handful of owners",
 	"ownersDeleteOthers":           "a handful of owners",
