@@ -24,7 +24,6 @@ var readsAll = map[string]string{
 	"ownersAbleToLogin":            "a handful of owners",
 	"ownersOnlyBy":                 "a handful of owners",
 	"ownersShutOut":                "a handful of owners",
-	"ownersOnlyBy":                 "a handful of owners",
 	"ownersDeleteOthers":           "a handful of owners",
 	"ownerNames":                   "a handful of owners",
 	"peopleActive":                 "everybody",
