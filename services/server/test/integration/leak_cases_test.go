@@ -70,6 +70,8 @@ var leaks = []leak{
 
 	{op: "getSelf", by: "caller", shows: "{person}"},
 	{op: "listPasskeys", by: "caller"},
+	{op: "listIdentities", by: "caller"},
+	{op: "listUserIdentities", by: "owner", with: with("{person}")},
 	{op: "listDevices", by: "caller", shows: "{device}"},
 	{op: "listUserDevices", by: "owner", with: with("{person}"), shows: "{device}"},
 	{op: "listIdentityProviders", by: "owner", shows: "{provider}"},
