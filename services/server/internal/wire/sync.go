@@ -47,7 +47,7 @@ func (p *process) buildSync(context.Context) error {
 		Versions: p.instance.service, Sources: p.snapshotSources(), Threads: p.chat.threads, ReadStates: m.readStates, Clock: p.clock,
 	})
 	m.http = synchttp.New(synchttp.Deps{
-		Snapshot: m.snapshot, ReadStates: m.readStates, CatchUp: m.catchUp, Tail: m.tail, Delivery: p.authz.service, Authorizer: p.authz.service,
+		Snapshot: m.snapshot, ReadStates: m.readStates, Events: syncapp.NewEvents(p.authz.service, p.authz.service, m.catchUp, m.tail),
 	})
 	syncjobs.Register(p.jobs, syncjobs.Work{Clock: p.clock, Maintenance: m.maintenance, Idempotency: m.idempotency}, c.Partitions.Interval, c.CleanupInterval)
 	return nil

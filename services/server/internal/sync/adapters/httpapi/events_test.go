@@ -73,7 +73,7 @@ func TestAPageIsCompleteOnlyWithEverythingDurable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &log{epoch: ids.New(), head: 5, local: 4}
 			config := app.CatchUpConfig{MaxEvents: 100, ScanRows: 100, PageSize: 100, PageBytes: 1 << 20, MaxConcurrent: 1}
-			h := New(Deps{CatchUp: app.NewCatchUp(config, reader{l}, l, l, l), Tail: l, Delivery: l, Authorizer: l})
+			h := New(Deps{Events: app.NewEvents(l, l, app.NewCatchUp(config, reader{l}, l, l, l), l)})
 			ctx := actor.With(t.Context(), actor.Actor{ID: ids.New(), Kind: actor.KindPerson})
 			answer, err := h.ListSyncEvents(ctx, rest.ListSyncEventsRequestObject{Params: rest.ListSyncEventsParams{After: c.after, SyncEpoch: l.epoch}})
 			if c.code != "" {

@@ -13,8 +13,6 @@ import (
 
 	"github.com/OWNER/bothy/services/server/api/jsontype"
 	"github.com/OWNER/bothy/services/server/api/rest"
-	"github.com/OWNER/bothy/services/server/internal/kernel/actor"
-	"github.com/OWNER/bothy/services/server/internal/kernel/authorize"
 	"github.com/OWNER/bothy/services/server/internal/kernel/errs"
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
 	"github.com/OWNER/bothy/services/server/internal/sync"
@@ -25,25 +23,19 @@ import (
 type Handlers struct {
 	snapshot   *app.Snapshot
 	readStates *app.ReadStates
-	catchUp    *app.CatchUp
-	tail       sync.Tail
-	delivery   authorize.Delivery
-	authorizer authorize.Authorizer
+	events     *app.Events
 }
 
 // Deps are the parts of the handlers.
 type Deps struct {
 	Snapshot   *app.Snapshot
 	ReadStates *app.ReadStates
-	CatchUp    *app.CatchUp
-	Tail       sync.Tail
-	Delivery   authorize.Delivery
-	Authorizer authorize.Authorizer
+	Events     *app.Events
 }
 
 // New makes the handlers.
 func New(d Deps) *Handlers {
-	return &Handlers{snapshot: d.Snapshot, readStates: d.ReadStates, catchUp: d.CatchUp, tail: d.Tail, delivery: d.Delivery, authorizer: d.Authorizer}
+	return &Handlers{snapshot: d.Snapshot, readStates: d.ReadStates, events: d.Events}
 }
 
 // rawJSON answers with bytes that are already in the form of the contract.
@@ -106,35 +98,19 @@ type eventPage struct {
 	Complete   bool              `json:"complete"`
 }
 
-// ListSyncEvents implements the operation listSyncEvents: one page of the engine that the
-// gateway uses.
+// ListSyncEvents implements the operation listSyncEvents.
 func (h *Handlers) ListSyncEvents(ctx context.Context, r rest.ListSyncEventsRequestObject) (rest.ListSyncEventsResponseObject, error) {
-	me := actor.From(ctx).ID
-	if err := h.authorizer.Authorize(ctx, authorize.ActionEventsCatchUp, authorize.Self(me)); err != nil {
-		return nil, err
+	limit := 0
+	if r.Params.Limit != nil {
+		limit = *r.Params.Limit
 	}
-	// A caller may come with the position of its own write before this process has passed the
-	// event on. What is durable decides whether there is more; what was passed on is given.
-	head, err := h.catchUp.Head(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("find the head of the log: %w", err)
-	}
-	if err := h.catchUp.Check(ctx, r.Params.SyncEpoch, r.Params.After, head); err != nil {
-		return nil, err
-	}
-	if err := h.delivery.Fill(ctx, me); err != nil {
-		return nil, fmt.Errorf("fill the rights of the caller: %w", err)
-	}
-	defer h.delivery.Release(me)
-	page, err := h.catchUp.Page(ctx, me, r.Params.After, min(head, h.tail.LocalHead()))
+	page, err := h.events.Read(ctx, r.Params.SyncEpoch, r.Params.After, limit)
 	if err != nil {
 		return nil, err
 	}
-	if limit := r.Params.Limit; limit != nil && len(page.Events) > *limit {
-		page.Events = page.Events[:*limit]
-		page.ThroughSeq = page.Events[len(page.Events)-1].Seq
+	out := eventPage{
+		Events: []json.RawMessage{}, ThroughSeq: page.ThroughSeq, HeadSeq: page.HeadSeq, SyncEpoch: r.Params.SyncEpoch, Complete: page.Complete(),
 	}
-	out := eventPage{Events: []json.RawMessage{}, ThroughSeq: page.ThroughSeq, HeadSeq: head, SyncEpoch: r.Params.SyncEpoch, Complete: page.ThroughSeq >= head}
 	for _, e := range page.Events {
 		raw, err := sync.Envelope(e)
 		if err != nil {
