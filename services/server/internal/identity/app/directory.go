@@ -26,20 +26,29 @@ type Shown struct {
 
 // viewer is how a caller sees the directory.
 type viewer struct {
-	who         actor.Actor
-	owner       bool
+	who actor.Actor
+	// administers: may read how others sign in, and with it what else is known of them.
+	administers bool
 	emailForAll bool
 }
 
+// viewer asks about nobody in particular, so one decision serves a whole list.
 func (s *Service) viewer(ctx context.Context) (viewer, error) {
-	who := actor.From(ctx)
+	administers, err := s.Authorizer.Allowed(ctx, authorize.ActionIdentityRead, onPrincipal(ids.ID{}))
+	if err != nil {
+		return viewer{}, err
+	}
 	visible, err := s.Settings.Bool(ctx, instance.SettingEmailVisible)
-	return viewer{who: who, owner: who.Owner && who.IsSession(), emailForAll: visible}, err
+	return viewer{who: actor.From(ctx), administers: administers, emailForAll: visible}, err
 }
 
 func (v viewer) show(a Account) Shown {
-	return Shown{Account: a, ShowEmail: v.owner || v.emailForAll || a.ID == v.who.ID, ShowAdmin: v.owner}
+	return Shown{Account: a, ShowEmail: v.administers || v.emailForAll || a.ID == v.who.ID, ShowAdmin: v.administers}
 }
+
+// administered is the answer to whoever was allowed to make or change the account: the right to
+// that includes seeing all of it.
+func administered(a Account) Shown { return Shown{Account: a, ShowEmail: true, ShowAdmin: true} }
 
 // limited reports whether the caller sees only members she shares a place with; full
 // members see everybody.

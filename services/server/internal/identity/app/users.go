@@ -62,8 +62,7 @@ func (s *Service) CreateUser(ctx context.Context, in CreateUserInput) (Shown, *I
 	if code != nil {
 		idempotency.ShowsSecret(ctx, account.ID)
 	}
-	v, err := s.viewer(ctx)
-	return v.show(account), code, err
+	return administered(account), code, nil
 }
 
 func (s *Service) defaultRegion(ctx context.Context, in *CreateUserInput) error {
@@ -214,8 +213,7 @@ func (s *Service) DisableUser(ctx context.Context, id ids.ID, version int64, rea
 		return Shown{}, err
 	}
 	s.tokensEnded(ctx, id)
-	v, err := s.viewer(ctx)
-	return v.show(account), err
+	return administered(account), nil
 }
 
 func (s *Service) disableUser(ctx context.Context, id ids.ID, version int64, reason string) (Account, error) {
@@ -329,6 +327,5 @@ func (s *Service) EnableUser(ctx context.Context, id ids.ID, version int64) (Sho
 	if err != nil {
 		return Shown{}, err
 	}
-	v, err := s.viewer(ctx)
-	return v.show(account), err
+	return administered(account), nil
 }

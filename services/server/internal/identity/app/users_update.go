@@ -63,8 +63,7 @@ func (s *Service) UpdateUser(ctx context.Context, id ids.ID, in UpdateUserInput)
 	if err != nil {
 		return Shown{}, err
 	}
-	v, err := s.viewer(ctx)
-	return v.show(account), err
+	return administered(account), nil
 }
 
 // updateUser is the unit: handle locks first, then the principal.

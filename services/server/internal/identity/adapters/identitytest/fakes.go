@@ -51,7 +51,7 @@ func (z *Authorizer) decide(ctx context.Context, who actor.Actor, action authori
 	switch {
 	case who.Kind == actor.KindAnonymous && !spec.OpenTo(authorize.CallerAnonymous):
 		return errs.New(errs.CodeUnauthenticated, "Sign in.")
-	case r.Kind == authorize.ResourceSelf && !own, r.Kind == authorize.ResourcePrincipal && r.ID.IsZero():
+	case r.Kind == authorize.ResourceSelf && !own:
 		return errs.NotFound()
 	case !spec.OpenTo(authorize.CallerKind(who.Kind)):
 		return errs.Forbidden("subject_kind_not_allowed")
