@@ -39,6 +39,8 @@ type bundle struct {
 	units *pg.Units
 	clock *clocktest.Fake
 	svc   *app.Service
+	cfg   app.Config
+	deps  app.Deps
 	sink  *memorySink
 	// registry is that of all units.
 	registry *txn.Registry
@@ -68,11 +70,12 @@ func setup(t *testing.T, opts ...pgtest.Option) *bundle {
 	cfg := app.DefaultConfig()
 	cfg.Strict, cfg.IPKeyWrap, cfg.TrimBatch = true, make([]byte, 32), 3
 	b.sink = &memorySink{held: map[int64]string{}}
-	b.svc = app.New(cfg, app.Deps{
+	b.cfg, b.deps = cfg, app.Deps{
 		Sink:  b.sink,
 		Store: postgres.New(b.db.DB), Units: b.units, Clock: b.clock, Counters: inst, Instance: inst, Keys: inst, Public: inst,
 		Canonicalize: jsoncanon.Transform, Log: quiet,
-	})
+	}
+	b.svc = app.New(b.cfg, b.deps)
 	inst.SetPeers(instanceapp.Peers{Audit: b.svc})
 	ctx := actor.With(context.Background(), actor.System())
 	if _, _, err := inst.EnsureInstance(ctx, instanceapp.EnsureInput{SchemaVersion: 2, MinServerVersion: "0.1.0"}); err != nil {
@@ -516,6 +519,75 @@ func TestOldRowsGoAndTheRecordGoesOnFromAnAnchor(t *testing.T) {
 	b.db.Exec(t, "DELETE FROM audit_events WHERE seq = (SELECT min(seq) FROM audit_events)")
 	if got := b.breaks(t); len(got) == 0 || got[0].Kind != audit.BreakAnchor {
 		t.Errorf("a removed beginning: %v", got)
+	}
+}
+
+func TestTheLastRowStaysWhenEverythingIsOldAndFitsOneBatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx := actor.With(context.Background(), actor.System())
+	b.cfg.TrimBatch = 1000
+	b.svc = app.New(b.cfg, b.deps)
+	b.record(t, 3)
+	if err := b.svc.ChainVerify().Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	last := b.db.Count(t, "SELECT max(seq) FROM audit_events")
+	if covered := b.db.Count(t, "SELECT max(seq) FROM audit_checkpoints"); covered != last {
+		t.Fatalf("the checkpoint covers %d of %d rows", covered, last)
+	}
+	b.clock.Advance(b.cfg.Retention + time.Hour)
+
+	m := &maint{b: b}
+	trim := b.svc.Trim(postgres.New(b.db.DB), m)
+	span := func() (first, end int64) {
+		return b.db.Count(t, "SELECT min(seq) FROM audit_events"), b.db.Count(t, "SELECT max(seq) FROM audit_events")
+	}
+	run := func() {
+		t.Helper()
+		if err := trim.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := b.svc.Verify(ctx, 0, 0); err != nil || !r.OK {
+			t.Fatalf("after the removal: %+v, %v", r, err)
+		}
+	}
+	run()
+	if first, end := span(); first != last || end != last+1 {
+		t.Fatalf("rows %d to %d remain, want %d and the anchor behind it", first, end, last)
+	}
+	run() // The anchor is the last row now.
+	if first, end := span(); first != last+1 || end != last+2 {
+		t.Fatalf("rows %d to %d remain, want the two anchors %d and %d", first, end, last+1, last+2)
+	}
+	opened := m.opened
+	run()
+	if m.opened != opened {
+		t.Error("connected although nothing is old")
+	}
+}
+
+// A record of one row is left alone, even when that is old and covered.
+func TestARecordOfOneRowIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgtest.AsApp())
+	ctx := actor.With(context.Background(), actor.System())
+	b.record(t, 1)
+	if err := b.svc.ChainVerify().Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.db.Exec(t, "ALTER TABLE audit_events DISABLE TRIGGER ALL")
+	b.db.Exec(t, "DELETE FROM audit_events WHERE seq < (SELECT max(seq) FROM audit_events)")
+	b.clock.Advance(b.cfg.Retention + time.Hour)
+	m := &maint{b: b}
+	for range 2 {
+		if err := b.svc.Trim(postgres.New(b.db.DB), m).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The first run connects for the keys of pseudonyms.
+	if n := b.db.Count(t, "SELECT count(*) FROM audit_events"); n != 1 || m.opened != 1 {
+		t.Errorf("%d rows, %d connections", n, m.opened)
 	}
 }
 
