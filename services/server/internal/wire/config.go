@@ -133,6 +133,7 @@ func crossChecks(s *config.Schema, c *Config) {
 	s.Check("tls_pair", []string{"server.tls.certificate_file", "server.tls.key_ref"}, func() error { return c.HTTP.CheckTLSPair() })
 	s.Check("unavailable_whole_seconds", []string{"http.unavailable_retry_after"}, func() error { return c.HTTP.CheckWholeSeconds() })
 	s.Check("shutdown_budget", []string{"shutdown.total_timeout"}, func() error { return c.Lifecycle.CheckBudget() })
+	s.Check("shared_buffers_enough", []string{"database.embedded.shared_buffers"}, func() error { return c.Embedded.CheckSharedBuffers() })
 	s.Check("egress_entries", []string{"egress.allowed_hosts"}, func() error { return c.Egress.CheckEntries() })
 	s.Check("embedded_single_process", []string{"database.mode", "server.role"}, func() error {
 		if c.PG.Mode == pg.ModeEmbedded && c.Lifecycle.Role != "all" {

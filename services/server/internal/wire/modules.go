@@ -108,6 +108,10 @@ func (m *moduleConfig) crossChecks(s *config.Schema, c *Config) {
 		}
 		return nil
 	})
+	// Each check reads the struct when it runs; a method value would have copied it unloaded.
+	s.Check("security_retention_a_day", []string{"retention.security"}, func() error { return m.Identity.CheckSecurityRetention() })
+	s.Check("device_outlasts_idle_session", []string{"auth.device_inactive_revoke_after", "auth.session_idle_ttl"}, func() error { return m.Identity.CheckDeviceInactive() })
+	s.Check("idle_within_session", []string{"auth.session_idle_ttl", "auth.session_max_ttl"}, func() error { return m.Identity.CheckSessionTTLs() })
 	s.Check("checkpoint_sink_form", []string{"audit.checkpoint_sink"}, func() error {
 		_, err := filesink.Parse(m.Audit.CheckpointSink)
 		return err

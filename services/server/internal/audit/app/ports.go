@@ -16,17 +16,17 @@ import (
 // Config has the keys of audit.
 type Config struct {
 	// DenyWindow is the time in which equal denials become one row with their count.
-	DenyWindow time.Duration `key:"audit.deny_window"`
+	DenyWindow time.Duration `key:"audit.deny_window" min:"1s" max:"1h" doc:"Equal denials within this time become one row with their count."`
 	// VerifyMaxRows bounds the range of one verification.
-	VerifyMaxRows int64 `key:"audit.verify_max_rows"`
+	VerifyMaxRows int64 `key:"audit.verify_max_rows" min:"1" max:"100000000" doc:"Rows that one verification may cover."`
 	// IPKeyPeriod is how long a key of the pseudonyms is used.
-	IPKeyPeriod time.Duration `key:"audit.ip_key_period"`
+	IPKeyPeriod time.Duration `key:"audit.ip_key_period" min:"24h" max:"8760h" doc:"How long one key makes the pseudonyms of addresses; then equal addresses look different."`
 	// IPKeyTTL is how long a key is kept after that; then its pseudonyms lead nowhere.
-	IPKeyTTL time.Duration `key:"audit.ip_key_ttl"`
+	IPKeyTTL time.Duration `key:"audit.ip_key_ttl" min:"24h" max:"87600h" doc:"How long a key of pseudonyms is kept after its use; then none of them can be computed from an address any more."`
 	// Retention is how long rows are kept, zero for ever; TrimBatch bounds the rows that one
 	// unit removes.
-	Retention time.Duration `key:"retention.audit"`
-	TrimBatch int           `key:"retention.batch_size"`
+	Retention time.Duration `key:"retention.audit" min:"0s" max:"87600h" doc:"How long rows of the audit log are kept; 0s keeps them for ever, other values are longer than audit.ip_key_ttl."`
+	TrimBatch int           `key:"retention.batch_size" min:"100" max:"10000" doc:"Rows that one transaction of the removal takes at most."`
 	// IPKeyWrap is the secret behind audit.ip_key_wrap_ref, 32 bytes. Nil records no
 	// pseudonyms: for commands and tests.
 	IPKeyWrap []byte

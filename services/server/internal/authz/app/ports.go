@@ -15,20 +15,19 @@ import (
 // Config has the keys of authz.
 type Config struct {
 	// CacheMaxPrincipals bounds the entries in memory that no connection holds.
-	CacheMaxPrincipals int `key:"authz.cache_max_principals"`
+	CacheMaxPrincipals int `key:"authz.cache_max_principals" min:"100" max:"10000000" doc:"Principals without a connection whose rights are kept in memory at most."`
 	// MaxGrantsPerTarget bounds the grants on one target, so that "who has access" stays
 	// a list a person can read.
-	MaxGrantsPerTarget int `key:"authz.max_grants_per_target"`
+	MaxGrantsPerTarget int `key:"authz.max_grants_per_target" min:"1" max:"10000" doc:"Grants on one space, channel or other target at most, so that the list of who has access can be read."`
 	// MaxGroups bounds the groups of the instance, MaxGroupMembers the members of one.
-	MaxGroups       int `key:"authz.max_groups"`
-	MaxGroupMembers int `key:"authz.max_group_members"`
-	// ReminderBefore are the times before an end at which those concerned are told, longest
-	// first.
-	ReminderBefore []time.Duration `key:"authz.expiry_reminder_before"`
+	MaxGroups       int `key:"authz.max_groups" min:"1" max:"10000" doc:"Groups of the instance at most."`
+	MaxGroupMembers int `key:"authz.max_group_members" min:"1" max:"100000" doc:"Members of one group at most."`
+	// ReminderBefore are the times before an end at which those concerned are told.
+	ReminderBefore []time.Duration `key:"authz.expiry_reminder_before" min:"1h" max:"8760h" doc:"How long before the end of a grant or a membership those concerned are told; empty means never."`
 	// ViewAsTTL is how long an owner looks at the instance as somebody else.
-	ViewAsTTL time.Duration `key:"access.view_as_ttl"`
+	ViewAsTTL time.Duration `key:"access.view_as_ttl" min:"1m" max:"4h" doc:"How long an owner may look at the instance as somebody else before she has to ask anew."`
 	// ExpiryInterval is how often ended grants are removed; they count for nothing before.
-	ExpiryInterval time.Duration `key:"authz.expiry_interval"`
+	ExpiryInterval time.Duration `key:"authz.expiry_interval" min:"1s" max:"1h" doc:"How often ended grants and memberships are removed and reminders are given; what has ended counts for nothing before that."`
 }
 
 const (

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -72,12 +73,33 @@ func (c Config) Validate() error {
 		return fmt.Errorf("server.public_url: %q must have no path", c.PublicURL)
 	case len(c.CodeHMACKey) < CodeKeyMin:
 		return fmt.Errorf("auth.code_hmac_key_ref: the secret must have at least %d bytes", CodeKeyMin)
-	case c.DeviceInactiveRevoke <= c.SessionIdleTTL:
-		return fmt.Errorf("auth.device_inactive_revoke_after: must be above auth.session_idle_ttl")
-	case c.SecurityRetention != 0 && c.SecurityRetention < 24*time.Hour:
-		return fmt.Errorf("retention.security: must be 0 or at least 24h")
-	case c.SessionIdleTTL > c.SessionMaxTTL:
-		return fmt.Errorf("auth.session_idle_ttl: must not be above auth.session_max_ttl")
+	}
+	return errors.Join(c.CheckSecurityRetention(), c.CheckDeviceInactive(), c.CheckSessionTTLs())
+}
+
+// minSecurityRetention keeps what has ended for as long as somebody may ask why.
+const minSecurityRetention = 24 * time.Hour
+
+// CheckSecurityRetention checks retention.security, whose zero stands for ever.
+func (c Config) CheckSecurityRetention() error {
+	if c.SecurityRetention != 0 && c.SecurityRetention < minSecurityRetention {
+		return errors.New("retention.security must be 0s, which keeps everything, or at least 24h")
+	}
+	return nil
+}
+
+// CheckDeviceInactive says whether an unused device outlives the sessions on it.
+func (c Config) CheckDeviceInactive() error {
+	if c.DeviceInactiveRevoke <= c.SessionIdleTTL {
+		return errors.New("auth.device_inactive_revoke_after must be longer than auth.session_idle_ttl")
+	}
+	return nil
+}
+
+// CheckSessionTTLs says whether an unused session ends no later than a used one.
+func (c Config) CheckSessionTTLs() error {
+	if c.SessionIdleTTL > c.SessionMaxTTL {
+		return errors.New("auth.session_idle_ttl must not be longer than auth.session_max_ttl")
 	}
 	return nil
 }

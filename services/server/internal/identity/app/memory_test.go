@@ -78,6 +78,7 @@ func TestConfigValidate(t *testing.T) {
 		"an address with a path":      func(c *Config) { c.PublicURL += "/chat" },
 		"no secret":                   func(c *Config) { c.CodeHMACKey = nil },
 		"devices end before sessions": func(c *Config) { c.DeviceInactiveRevoke = c.SessionIdleTTL },
+		"half a day of retention":     func(c *Config) { c.SecurityRetention = 12 * time.Hour },
 		"idle above maximum":          func(c *Config) { c.SessionMaxTTL = time.Hour },
 	} {
 		c := good

@@ -32,13 +32,13 @@ type Config struct {
 	// SettingsTTL is how long settings are kept that another process may have changed.
 	SettingsTTL time.Duration
 	// KeyCacheTTL is signing_key.cache_ttl.
-	KeyCacheTTL time.Duration `key:"signing_key.cache_ttl"`
+	KeyCacheTTL time.Duration `key:"signing_key.cache_ttl" min:"5s" max:"10m" doc:"How long a process goes on with the keys it has read before it looks for others."`
 	// AcceptLostKeys starts with new keys when the key store has lost all of the old ones.
-	AcceptLostKeys bool `key:"signing_key.accept_lost_keys"`
+	AcceptLostKeys bool `key:"signing_key.accept_lost_keys" default:"false" doc:"Start with new keys when the folder has lost all of the old ones; everybody signs in again."`
 	// RotationInterval is how long a key signs, NextLead how long the next one is published
 	// before it does.
-	RotationInterval time.Duration `key:"signing_key.rotation_interval"`
-	NextLead         time.Duration `key:"signing_key.next_lead"`
+	RotationInterval time.Duration `key:"signing_key.rotation_interval" min:"24h" max:"17520h" doc:"How long a key signs; at least twice signing_key.next_lead."`
+	NextLead         time.Duration `key:"signing_key.next_lead" min:"1h" max:"720h" doc:"How long a key is published before it signs."`
 	// AccessTokenTTL and InvocationTokenTTL are how long signatures of a retired key count.
 	AccessTokenTTL, InvocationTokenTTL time.Duration
 }

@@ -86,6 +86,8 @@ func (k Key) allowed() string {
 	switch {
 	case k.Enum != nil:
 		return strings.Join(k.Enum, ", ")
+	case (k.Min != "" || k.Max != "") && k.kind == kindList:
+		return "each " + strings.TrimPrefix(k.rangeError().Error(), "must be ")
 	case k.Min != "" || k.Max != "":
 		return strings.TrimPrefix(k.rangeError().Error(), "must be ")
 	default:

@@ -9,9 +9,10 @@
 //	Interval time.Duration `key:"sync.log_poll_interval" default:"1s" min:"100ms" max:"30s" doc:"..."`
 //
 // The tags are key, default, min, max, enum (comma-separated), type (bytes, path, ref,
-// origin, address, url, identifier, date, clock), required and doc. A field without key is
-// left alone unless it is a struct, whose fields are then bound too. A map of pointers to
-// structs with the tag prefix binds "<prefix>.<map key>.<key>" for the entries it holds.
+// origin, address, url, identifier, date, clock), required and doc; min and max of a list of
+// durations are those of its items. A field without key is left alone unless it is a struct,
+// whose fields are then bound too. A map of pointers to structs with the tag prefix binds
+// "<prefix>.<map key>.<key>" for the entries it holds.
 // Without the tag default the present value of the field is the default, so a package can
 // also state its defaults in a function. A key that ends in _ref is a reference to a secret.
 //

@@ -56,8 +56,11 @@ func (k *Key) classify(t reflect.Type, format string) error {
 		if format != "" {
 			k.Type = "list of " + format
 		}
-		if t.Elem() == reflect.TypeFor[netip.Prefix]() {
+		switch t.Elem() {
+		case reflect.TypeFor[netip.Prefix]():
 			k.Type = "list of CIDR"
+		case durationType:
+			k.Type = "list of duration"
 		}
 	case t.Kind() == reflect.Map || t.Kind() == reflect.Slice:
 		k.kind, k.Type = kindJSON, map[bool]string{true: "map", false: "list of objects"}[t.Kind() == reflect.Map]
@@ -113,12 +116,13 @@ func (k *Key) set(text string) error {
 
 // integer parses whole numbers, sizes and durations, which share their range check.
 func (k *Key) integer(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := k.parseInteger(text)
-	if err != nil {
-		return 0, err
+	// Nothing stands for zero, which has to be allowed like any other value.
+	var n int64
+	if text != "" {
+		var err error
+		if n, err = k.parseInteger(text); err != nil {
+			return 0, err
+		}
 	}
 	low, _ := k.parseInteger(k.Min)
 	high, _ := k.parseInteger(k.Max)
@@ -265,11 +269,14 @@ func (k *Key) setList(text string) error {
 func (k *Key) setItem(v reflect.Value, item string) error {
 	switch {
 	case v.Type() == durationType:
-		d, err := time.ParseDuration(item)
-		if err != nil {
-			return errors.New("must be a duration")
+		if item == "" {
+			return errors.New("must not be empty")
 		}
-		v.SetInt(int64(d))
+		d, err := (&Key{kind: kindDuration, Min: k.Min, Max: k.Max}).integer(item)
+		if err != nil {
+			return err
+		}
+		v.SetInt(d)
 	case v.Type() == reflect.TypeFor[netip.Prefix]():
 		p, err := parsePrefix(item)
 		if err != nil {

@@ -40,7 +40,7 @@ type EmbeddedConfig struct {
 	// Settings are further settings of the server, none of those this package owns.
 	Settings map[string]string `key:"database.embedded.settings" doc:"Further settings of PostgreSQL, except those the server owns."`
 	// SharedBuffers in bytes; zero means a quarter of the memory, 128 MiB to 1 GiB.
-	SharedBuffers  int64         `key:"database.embedded.shared_buffers" type:"bytes" doc:"Memory for pages; 0 means a quarter of the memory, 128 MiB to 1 GiB."`
+	SharedBuffers  int64         `key:"database.embedded.shared_buffers" type:"bytes" default:"0" min:"0" max:"1024GiB" doc:"Memory for pages, at least 32 MiB; 0 means a quarter of the memory, 128 MiB to 1 GiB."`
 	ArchiveTimeout time.Duration `key:"database.embedded.archive_timeout" default:"60s" min:"10s" max:"1h" doc:"Longest time until a segment of the log is archived."`
 	// StopTimeout bounds the fast stop; the immediate stop follows.
 	StopTimeout time.Duration `key:"database.embedded.stop_timeout" default:"30s" min:"5s" max:"5m" doc:"How long the fast stop may take before the immediate one."`
@@ -77,6 +77,15 @@ var ownedSettings = []string{
 
 var ownedPrefixes = []string{"unix_socket_", "ssl", "basic_archive.", "krb_", "oauth_", "authentication_"}
 
+// CheckSharedBuffers checks database.embedded.shared_buffers, whose zero stands for a share of
+// the memory.
+func (c EmbeddedConfig) CheckSharedBuffers() error {
+	if c.SharedBuffers != 0 && c.SharedBuffers < minSharedBuffers {
+		return errors.New("database.embedded.shared_buffers must be 0 or at least 32 MiB")
+	}
+	return nil
+}
+
 // Validate checks paths and settings and names the key at fault.
 func (c EmbeddedConfig) Validate() error {
 	if !filepath.IsAbs(c.DataDir) || filepath.Clean(c.DataDir) != c.DataDir || c.DataDir == "/" {
@@ -85,8 +94,8 @@ func (c EmbeddedConfig) Validate() error {
 	if c.ArchiveDir != "" && (!filepath.IsAbs(c.ArchiveDir) || filepath.Clean(c.ArchiveDir) != c.ArchiveDir) {
 		return fmt.Errorf("database.embedded.archive_dir: %q is not an absolute path in clean form", c.ArchiveDir)
 	}
-	if c.SharedBuffers != 0 && c.SharedBuffers < minSharedBuffers {
-		return errors.New("database.embedded.shared_buffers: below 32 MiB")
+	if err := c.CheckSharedBuffers(); err != nil {
+		return err
 	}
 	var faults []error
 	for name := range c.Settings {
