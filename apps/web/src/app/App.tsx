@@ -13,6 +13,7 @@ import { Button } from "../ui/Button";
 import type { Environment, OpenClient } from "./environment";
 import { Inside } from "./Inside";
 import { PlainError } from "./PlainError";
+import { comeBack, wayBack } from "./provided";
 import { rememberReturn, takeReturn } from "./returnTo";
 import { StepUp } from "./StepUp";
 
@@ -24,7 +25,12 @@ interface Props {
 type Stage =
   | { readonly kind: "starting" }
   | { readonly kind: "unreachable" }
-  | { readonly kind: "door"; readonly discovery: Discovery; readonly reason: SignedOutReason }
+  | {
+      readonly kind: "door";
+      readonly discovery: Discovery;
+      readonly reason: SignedOutReason;
+      readonly trouble?: string;
+    }
   | { readonly kind: "pending"; readonly discovery: Discovery; readonly pending: DevicePending }
   | { readonly kind: "inside"; readonly open: OpenClient };
 
@@ -46,18 +52,43 @@ export function App({ environment, session }: Props) {
     [environment],
   );
 
+  const onOutcome = useCallback(
+    async (discovery: Discovery, outcome: LoginOutcome) => {
+      if (outcome.status === "device_pending") {
+        setStage({ kind: "pending", discovery, pending: outcome });
+        return;
+      }
+      if (outcome.principal === undefined) throw new TypeError("login without a principal");
+      await sessions.adopt(outcome, outcome.principal.id);
+      const goal = takeReturn() ?? "/";
+      if (goal.startsWith("/console/")) {
+        location.assign(goal);
+        return;
+      }
+      history.replaceState(null, "", goal);
+      const { current } = sessions;
+      if (current !== undefined) await enter(current, await environment.discover());
+    },
+    [sessions, enter, environment],
+  );
+
   const start = useCallback(async () => {
     try {
       const discovery = await environment.discover();
       const { current } = sessions;
-      if (current === undefined) {
+      if (current === undefined && provided !== undefined) {
+        const back = provided;
+        provided = undefined;
+        const trouble = await comeBack(login, back, (outcome) => onOutcome(discovery, outcome));
+        if (trouble !== undefined) setStage({ kind: "door", discovery, reason: "none", trouble });
+      } else if (current === undefined) {
         if (location.pathname !== "/") rememberReturn(location.pathname + location.search);
         setStage({ kind: "door", discovery, reason: "none" });
       } else await enter(current, discovery);
     } catch {
       setStage({ kind: "unreachable" });
     }
-  }, [environment, sessions, enter]);
+  }, [environment, sessions, login, enter, onOutcome]);
 
   const started = useRef(false);
   useEffect(() => {
@@ -80,26 +111,6 @@ export function App({ environment, session }: Props) {
         })();
       }),
     [sessions, environment],
-  );
-
-  const onOutcome = useCallback(
-    async (discovery: Discovery, outcome: LoginOutcome) => {
-      if (outcome.status === "device_pending") {
-        setStage({ kind: "pending", discovery, pending: outcome });
-        return;
-      }
-      if (outcome.principal === undefined) throw new TypeError("login without a principal");
-      await sessions.adopt(outcome, outcome.principal.id);
-      const goal = takeReturn() ?? "/";
-      if (goal.startsWith("/console/")) {
-        location.assign(goal);
-        return;
-      }
-      history.replaceState(null, "", goal);
-      const { current } = sessions;
-      if (current !== undefined) await enter(current, await environment.discover());
-    },
-    [sessions, enter, environment],
   );
 
   switch (stage.kind) {
@@ -151,7 +162,7 @@ interface DoorProps {
 }
 
 function Door({ stage, login, code, onCode, onOutcome }: DoorProps) {
-  const { discovery, reason } = stage;
+  const { discovery, reason, trouble } = stage;
   if (code !== undefined || !discovery.setup_complete) {
     return (
       <EnrollPage
@@ -164,7 +175,14 @@ function Door({ stage, login, code, onCode, onOutcome }: DoorProps) {
     );
   }
   return (
-    <SignInPage discovery={discovery} login={login} reason={reason} onOutcome={onOutcome} onCode={() => onCode("")} />
+    <SignInPage
+      discovery={discovery}
+      login={login}
+      reason={reason}
+      trouble={trouble}
+      onOutcome={onOutcome}
+      onCode={() => onCode("")}
+    />
   );
 }
 
@@ -178,3 +196,6 @@ function codeOfAddress(): string | undefined {
 
 /** Read once: the address is clean afterwards. */
 const linkCode = codeOfAddress();
+
+/** What a provider sent the browser back with; used once. */
+let provided = wayBack();

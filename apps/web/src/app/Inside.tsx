@@ -9,22 +9,23 @@ import { Shell } from "./Shell";
 // The settings are not part of the first load: most visits never see them.
 const Settings = lazy(async () => ({ default: (await import("../features/settings/Settings")).Settings }));
 
+const PairingPage = lazy(async () => ({ default: (await import("../features/devices/PairingPage")).PairingPage }));
+
 /** What a signed-in person sees: the chat, or the settings. The engine runs under both. */
 export function Inside() {
   const [path] = useLocation();
   const { engine } = useClient();
   const product = useStore((state) => state.instance?.name ?? "Bothy");
   const settings = path === "/settings" || path.startsWith("/settings/");
+  const aside = settings || path === "/device";
   useLifecycle();
   useEffect(() => {
-    if (settings) engine.setFocus([], false);
-  }, [engine, settings]);
-  if (!settings) return <Shell />;
+    if (aside) engine.setFocus([], false);
+  }, [engine, aside]);
+  if (!aside) return <Shell />;
   return (
-    <Part name="The settings">
-      <Suspense fallback={null}>
-        <Settings product={product} />
-      </Suspense>
+    <Part name="This page">
+      <Suspense fallback={null}>{settings ? <Settings product={product} /> : <PairingPage />}</Suspense>
     </Part>
   );
 }

@@ -21,6 +21,10 @@ export interface Login {
   completeCode(flowId: string, password: string): Promise<LoginOutcome>;
   /** Makes the first passkey of the person of an opened code; absent where the browser cannot. */
   readonly completeCodeByPasskey?: ((flow: LoginFlow) => Promise<LoginOutcome>) | undefined;
+  /** Begins a sign-in at a provider; gives the address to send the browser to. */
+  beginExternal(providerId: string): Promise<string>;
+  /** Goes on with what the provider sent the browser back with. */
+  completeExternal(flowId: string, result: string): Promise<LoginOutcome>;
   /** Asks whether a waiting device was approved. */
   poll(flowId: string): Promise<LoginOutcome>;
 }
@@ -80,6 +84,14 @@ export function loginWith(
     beginCode: (code) =>
       withOwnKey(async () => body(await client.POST("/auth/login", { body: { driver: "enrollment", code, device } }))),
     completeCode: (flowId, password) => complete(flowId, { credential: { kind: "password", password } }),
+    beginExternal: (providerId) =>
+      withOwnKey(async () => {
+        const request = { driver: "oidc", provider_id: providerId, return_to: "/auth/callback", device } as const;
+        const { authorization_url: address } = body(await client.POST("/auth/login", { body: request }));
+        if (address === undefined) throw new TypeError("a provider without an address");
+        return address;
+      }),
+    completeExternal: (flowId, result) => complete(flowId, { result_code: result }),
     poll: (flowId) => complete(flowId, {}),
   };
 }

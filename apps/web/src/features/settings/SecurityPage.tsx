@@ -12,6 +12,7 @@ import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { Notice } from "../../ui/Notice";
 import { Actions, Page, Section } from "../../ui/Page";
+import { IdentitySection } from "./IdentitySection";
 import { PasskeySection } from "./PasskeySection";
 
 /** With what the person proves who they are. */
@@ -24,6 +25,7 @@ export function SecurityPage() {
         {(value) => (
           <>
             <PasskeySection onChanged={self.reload} />
+            <IdentitySection onChanged={self.reload} />
             <Password
               handle={value.handle}
               has={value.login?.password === true}

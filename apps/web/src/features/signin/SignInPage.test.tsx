@@ -26,7 +26,15 @@ const outcome = { status: "ok" } as LoginOutcome;
 
 function login(change: Partial<Login>): Login {
   const no = () => Promise.reject(new Error("not asked"));
-  return { password: no, beginCode: no, completeCode: no, poll: no, ...change };
+  return {
+    password: no,
+    beginCode: no,
+    completeCode: no,
+    beginExternal: no,
+    completeExternal: no,
+    poll: no,
+    ...change,
+  };
 }
 
 function showSignIn(password: Login["password"], entered: LoginOutcome[] = []) {

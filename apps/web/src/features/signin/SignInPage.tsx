@@ -14,6 +14,8 @@ interface Props {
   readonly discovery: Discovery;
   readonly login: Login;
   readonly reason: SignedOutReason;
+  /** What went wrong on the way back from a provider. */
+  readonly trouble?: string | undefined;
   readonly onOutcome: (outcome: LoginOutcome) => Promise<void>;
   /** Opens the page for a one-time code. */
   readonly onCode: () => void;
@@ -26,7 +28,7 @@ const endings: Partial<Record<SignedOutReason, string>> = {
 };
 
 /** The ways in that the instance has switched on: passkey first, then name and password. */
-export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Props) {
+export function SignInPage({ discovery, login, reason, trouble, onOutcome, onCode }: Props) {
   const byPasskey = useSubmit();
   const offers = (driver: string) => discovery.login_options.some((option) => option.driver === driver);
   const usePasskey = offers("passkey") ? login.passkey : undefined;
@@ -34,6 +36,7 @@ export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Prop
   return (
     <DoorPage title={discovery.name} lead={discovery.branding.login_message || "Sign in to your team."}>
       {ending === undefined ? null : <Notice>{ending}</Notice>}
+      {trouble === undefined ? null : <Notice tone="danger">{trouble}</Notice>}
       {usePasskey === undefined ? null : (
         <PasskeyButton label="Use a passkey" submit={byPasskey} use={usePasskey} onOutcome={onOutcome} />
       )}
@@ -41,11 +44,33 @@ export function SignInPage({ discovery, login, reason, onOutcome, onCode }: Prop
         <Notice tone="warn">This browser cannot use passkeys. Open this page in another one.</Notice>
       ) : null}
       {usePasskey !== undefined && offers("local") ? <Or /> : null}
+      {discovery.login_options.map(({ driver, provider_id: id, label }) =>
+        driver === "oidc" && id !== undefined ? (
+          <ProviderButton key={id} label={label} begin={() => login.beginExternal(id)} />
+        ) : null,
+      )}
       {offers("local") ? <PasswordForm login={login} onOutcome={onOutcome} /> : null}
       <Button tone="quiet" onClick={onCode}>
         I have an invitation or recovery code
       </Button>
     </DoorPage>
+  );
+}
+
+/** Sends the browser to a sign-in provider, which sends it back. */
+function ProviderButton({ label, begin }: { readonly label: string; readonly begin: () => Promise<string> }) {
+  const submit = useSubmit();
+  return (
+    <>
+      <Button
+        icon="plugs-connected"
+        busy={submit.busy}
+        onClick={() => void submit.run(async () => location.assign(await begin()))}
+      >
+        Sign in with {label}
+      </Button>
+      {submit.error === undefined ? null : <Notice tone="danger">{submit.error}</Notice>}
+    </>
   );
 }
 
