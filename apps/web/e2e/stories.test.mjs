@@ -8,6 +8,7 @@ import "./thread.mjs";
 import "./owner.mjs";
 import "./passkey.mjs";
 import "./settings.mjs";
+import "./devices.mjs";
 import "./console.mjs";
 
 after(async () => (await server()).stop());
