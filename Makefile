@@ -88,7 +88,7 @@ arch: $(GO_TOOLS) $(GATES) ## Check imports against the module register
 register-check: $(GATES) ## Check the register against contract, schema and READMEs
 	$(GATES) register
 
-GATE_NAMES := arch register routes tables counters subscriptions spdx words asvs govulncheck generated
+GATE_NAMES := arch register routes tables counters ambient subscriptions spdx words asvs govulncheck generated
 
 gates: $(GO_TOOLS) $(GATES) $(CONTRACT) ## Run every gate of the architecture
 	@failed=; for gate in $(GATE_NAMES); do $(GATES) $$gate || failed="$$failed $$gate"; done; \

@@ -231,6 +231,30 @@ func TestCountersGate(t *testing.T) {
 	})
 }
 
+func TestAmbientGate(t *testing.T) {
+	const key = "internal/instance/adapters/keystore"
+	code := func(dir, imports, use string) map[string]string {
+		return map[string]string{"services/server/" + dir + "/x.go": "package x\n\nimport " + imports + "\n\n" + use + "\n"}
+	}
+	check(t, runAmbient, map[string]violation{
+		"environment":      {code("internal/chat/app", `"os"`, `var v = os.Getenv("X")`), "internal/chat/app/x.go:5: uses os.Getenv"},
+		"lookup":           {code("internal/chat", `"os"`, `var v, ok = os.LookupEnv("X")`), "uses os.LookupEnv"},
+		"file":             {code("internal/chat/adapters/x", `"os"`, `var v, err = os.ReadFile("x")`), "adapters/x/x.go:5: uses os.ReadFile"},
+		"opened file":      {code("internal/chat/domain", `"os"`, `var v, err = os.Open("x")`), "uses os.Open"},
+		"as a value":       {code("internal/chat/app", `"os"`, `var read = os.ReadFile`), "uses os.ReadFile"},
+		"under an alias":   {code("internal/chat/app", `system "os"`, `var v = system.Getenv("X")`), "uses os.Getenv"},
+		"dot import":       {code("internal/chat/app", `. "os"`, `var v = Getenv("X")`), "imports os with a dot"},
+		"by system calls":  {code("internal/chat/app", `"syscall"`, `var v, ok = syscall.Getenv("X")`), "x.go:3: imports syscall"},
+		"below a listed":   {code(key+"/deep", `"os"`, `var v, err = os.Open("x")`), "keystore/deep/x.go:5: uses os.Open"},
+		"listed adapter":   {code(key, `"os"`, `var v, err = os.Open("x")`), ""},
+		"no file":          {code("internal/chat/app", `"os"`, `var err = os.ErrNotExist`), ""},
+		"platform":         {code("internal/platform/secrets", `"os"`, `var v = os.Getenv("X")`), ""},
+		"another package":  {code("internal/chat/app", `os "io"`, `var v = os.ReadAll`), ""},
+		"wiring":           {code("internal/wire", `"os"`, `var v = os.Getenv("X")`), ""},
+		"name of a member": {code("internal/chat/app", `_ "os"`, `var v = file{}.Open`), ""},
+	})
+}
+
 func TestSDKImportsGate(t *testing.T) {
 	main := "services/smoke/main.go"
 	check(t, runSDKImports, map[string]violation{

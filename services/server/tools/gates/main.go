@@ -37,6 +37,7 @@ var gates = []gate{
 	{"routes", "an operation is handled by the module that owns its action", runRoutes},
 	{"tables", "SQL names only the tables of its own module", runTables},
 	{"counters", "only the phase hooks reach instance.Counters", runCounters},
+	{"ambient", "modules take neither files nor the environment for themselves", runAmbient},
 	{"subscriptions", "in-transaction events flow upwards only", runSubscriptions},
 	{"generated", "generated files are what their generators write now", runGenerated},
 	{"sdkimports", "the smoke program knows the product only through the SDK", runSDKImports},
