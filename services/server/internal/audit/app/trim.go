@@ -19,7 +19,7 @@ type Maintenance interface {
 	Open(ctx context.Context) (units txn.UnitOfWork, close func(), err error)
 }
 
-// TrimPoint is how far a removal may go at most: the newest checkpoint that is old enough and lies
+// TrimPoint is how far a removal may go: the newest checkpoint that is old enough and lies
 // wherever it has to lie. What it covers is proven for as long as it is kept.
 type TrimPoint struct {
 	CheckpointID ids.ID
@@ -71,11 +71,7 @@ func (t *Trim) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for old audit rows: %w", err)
 	}
-	if rows = rows && t.s.cfg.Retention > 0; rows {
-		if point.Seq, rows, err = t.beforeLast(ctx, point.Seq); err != nil {
-			return err
-		}
-	}
+	rows = rows && t.s.cfg.Retention > 0
 	keys, err := t.store.ExpiredIPKeys(ctx, keysBefore)
 	if err != nil {
 		return fmt.Errorf("look for old keys of pseudonyms: %w", err)
@@ -102,17 +98,6 @@ func (t *Trim) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// beforeLast moves the end of a removal before the last row of the record, however old that
-// is: the anchor is linked to it. Rows are only added meanwhile, so it holds for every batch.
-func (t *Trim) beforeLast(ctx context.Context, through int64) (end int64, some bool, err error) {
-	first, last, err := t.s.store.Bounds(ctx)
-	if err != nil {
-		return 0, false, fmt.Errorf("look for the last audit row: %w", err)
-	}
-	end = min(through, last-1)
-	return end, first <= end, nil
 }
 
 // batch removes some rows and leaves the anchor in the same transaction: a beginning that is
