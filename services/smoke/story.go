@@ -46,6 +46,7 @@ func (s *story) steps() []step {
 		{"a session is refreshed", s.refresh, false},
 		{"a wrong password is refused", s.wrongPassword, false},
 		{"an agent is made and answers in the channel", s.makeAgent, true},
+		{"a personal agent works for its holder alone", s.personal, false},
 		{"the adapter is set up and checks", s.setUpAdapter, true},
 		{"the adapter starts and the agent is online", s.startAdapter, true},
 		{"a mention starts a run that is watched live and answers", s.mention, false},
