@@ -40,7 +40,7 @@ func OpenReplay(name string) (*Replay, error) {
 		return nil, fmt.Errorf("memory of tokens: %w", err)
 	}
 	r := &Replay{name: name, now: time.Now, used: map[string]use{}}
-	content, err := os.ReadFile(name) //nolint:gosec // the adapter's own file
+	content, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("memory of tokens: %w", err)
 	}

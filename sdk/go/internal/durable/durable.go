@@ -57,7 +57,7 @@ func WriteJSON(name string, v any) error {
 
 // ReadJSON reads what WriteJSON wrote; false means that there is no such file.
 func ReadJSON(name string, v any) (bool, error) {
-	content, err := os.ReadFile(name) //nolint:gosec // the caller's own file
+	content, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -80,7 +80,7 @@ func Remove(name string) error {
 
 // SyncDir makes renames and removals in the folder last.
 func SyncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the caller's own folder
+	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("flush %s: %w", dir, err)
 	}

@@ -82,7 +82,7 @@ func (c *command) Work(ctx context.Context, run *agent.Run) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(c.settings.Argv[0], c.settings.Argv[1:]...) //nolint:gosec,noctx // the operator's program; its group is stopped by hand
+	cmd := exec.Command(c.settings.Argv[0], c.settings.Argv[1:]...) //nolint:noctx // the operator's program; its group is stopped by hand
 	cmd.Dir = dir
 	cmd.Env = c.environment(run)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

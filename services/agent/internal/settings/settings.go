@@ -113,7 +113,7 @@ type Command struct {
 
 // Load reads the file, completes it with defaults and checks it.
 func Load(name string) (*Settings, error) {
-	text, err := os.ReadFile(name) //nolint:gosec // the file the caller named
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}

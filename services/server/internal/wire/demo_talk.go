@@ -65,7 +65,7 @@ func (r *commandRun) seedTalk(ctx context.Context, size string) error {
 	if len(people) == 0 || len(channels) == 0 {
 		return errors.New("there is nobody to talk yet; finish the setup first")
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same talk every time is the point.
+	random := rand.New(rand.NewPCG(1, 2))
 	for range count {
 		channel, err := r.chat.structure.Channel(ctx, channels[random.IntN(len(channels))].ID)
 		if err != nil {

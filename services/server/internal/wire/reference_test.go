@@ -17,7 +17,7 @@ func TestConfigurationReferenceIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(referenceFile, got.Bytes(), 0o644); err != nil { //nolint:gosec // A file of the repository.
+		if err := os.WriteFile(referenceFile, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

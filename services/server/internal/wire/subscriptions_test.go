@@ -38,7 +38,7 @@ func TestSubscriptionsAreThoseOfTheGoldenList(t *testing.T) {
 		t.Fatalf("build the modules: %v", err)
 	}
 	if *update {
-		if err := os.WriteFile(subscriptionsFile, []byte(got), 0o644); err != nil { //nolint:gosec // A file of the repository.
+		if err := os.WriteFile(subscriptionsFile, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,7 +42,7 @@ func TestNothingArrivesBehindARevocation(t *testing.T) {
 		}
 	})
 	wait.Go(func() {
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same course every time is what a test wants.
+		random := rand.New(rand.NewPCG(1, 2))
 		for ctx.Err() == nil {
 			grant := owner.Call(t, "createGrant", grantOf(ana.ID, "space", place.Space, "read"))
 			wander(ctx, random)

@@ -51,7 +51,7 @@ func mutants() ([]mutant, error) {
 
 // apply gives the source with the fault in it.
 func (m mutant) apply(root string) ([]byte, error) {
-	source, err := os.ReadFile(filepath.Join(root, m.File)) //nolint:gosec // A file of the repository.
+	source, err := os.ReadFile(filepath.Join(root, m.File))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -129,7 +129,7 @@ func (m mutant) test(root string) (text string, caught bool, err error) {
 			return "", false, err
 		}
 	}
-	cmd := exec.CommandContext(context.Background(), "go", "test", "-overlay="+overlay, "-vet=off", "-count=1", "-timeout=10m", //nolint:gosec // Fixed arguments.
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-overlay="+overlay, "-vet=off", "-count=1", "-timeout=10m",
 		"-run=^"+modelTest+"$", modelPackage)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "BOTHY_PERMISSION_RUNS="+plays, "BOTHY_PERMISSION_SHRINK=0s")

@@ -214,7 +214,7 @@ func TestBinariesOfAnotherVersionAreNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	for _, program := range []string{"initdb", "postgres"} {
 		script := "#!/bin/sh\necho \"" + program + " (PostgreSQL) 15.4\"\n"
-		if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil { //nolint:gosec // A program has to be executable.
+		if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
