@@ -145,9 +145,10 @@ func TestRetentionRemovesWhatIsOld(t *testing.T) {
 	if n := s.DB.Count(t, "SELECT min(seq) FROM audit_events"); n != 1 {
 		t.Fatalf("young rows are gone up to %d", n)
 	}
+	// The job of checkpoints is due as well and may be faster; what it signs now is too young.
+	covered := s.DB.Count(t, "SELECT max(seq) FROM audit_checkpoints")
 	s.Clock.Advance(9601 * 60 * minute)
 	s.RunJob(t, "retention.audit")
-	covered := s.DB.Count(t, "SELECT max(seq) FROM audit_checkpoints")
 	if n := s.DB.Count(t, "SELECT min(seq) FROM audit_events"); n != covered+1 {
 		t.Errorf("the first row is %d, the checkpoint covers %d", n, covered)
 	}
