@@ -149,18 +149,16 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) int {
 func (s *Server) startTelemetry(ctx context.Context) error {
 	c := s.config.Otel
 	c.Environment, c.Role, c.Version = s.config.Instance.Environment, s.config.Lifecycle.Role, buildinfo.Current().Version
-	if c.HeadersRef != "" {
-		headers, err := s.secrets.Resolve("telemetry.otlp_headers_ref", c.HeadersRef)
-		if err != nil {
-			return err
-		}
-		c.Headers = headers.Reveal()
-	}
 	telemetry, err := otel.Setup(ctx, c)
 	if err != nil {
 		return err
 	}
 	s.telemetry, s.meter = telemetry, telemetry.Meter()
+	if err := s.secrets.Watch("telemetry.otlp_headers_ref", c.HeadersRef, func(v secrets.Value) error { return telemetry.UseHeaders(v.Reveal()) }); err != nil {
+		return err
+	}
+	unusable := s.meter.Counter("bothy.secrets.rotation_failures")
+	s.secrets.OnFailure(func(key string) { unusable.Add(context.Background(), 1, "bothy.key", key) })
 	telemetry.LogFaults(s.log)
 	s.config.PG.Metrics = pg.NewMetrics(s.meter)
 	s.meter.Watch("bothy.process.ready", func(observe otel.Observe) {

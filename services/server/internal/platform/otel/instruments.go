@@ -62,5 +62,7 @@ var instruments = []instrument{
 	{name: "bothy.audit.sink_failures", kind: kindCounter, unit: "{checkpoint}", help: "Checkpoints that could not be deposited."},
 	{name: "bothy.audit.checkpoint_age", kind: kindWatch, unit: "s", help: "Age of the newest checkpoint that this process made."},
 
+	{name: "bothy.secrets.rotation_failures", kind: kindCounter, unit: "{rotation}", help: "Changed files with secrets that are not usable; the old value stays.", attributes: []string{"bothy.key"}},
+	{name: "bothy.telemetry.dropped", kind: kindCounter, unit: "{item}", help: "Spans and log records that never reached the collector.", attributes: []string{"bothy.signal"}},
 	{name: "bothy.telemetry.rejected_values", kind: kindCounter, unit: "{value}", help: "Attribute values that had no allowed form.", attributes: []string{"bothy.instrument"}},
 }

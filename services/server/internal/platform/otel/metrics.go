@@ -4,8 +4,8 @@ package otel
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 
@@ -28,14 +28,9 @@ const otherValue = "other"
 
 // exportMetrics pushes figures to the collector at fixed intervals. One that is away loses
 // nothing but the figures of that time: counters go on.
-func (t *Telemetry) exportMetrics(ctx context.Context, c Config, base string, headers map[string]string, tlsConfig *tls.Config, res *resource.Resource) error {
-	options := []otlpmetrichttp.Option{
-		otlpmetrichttp.WithEndpointURL(base + "/v1/metrics"), otlpmetrichttp.WithHeaders(headers), otlpmetrichttp.WithTimeout(exportTimeout),
-	}
-	if tlsConfig != nil {
-		options = append(options, otlpmetrichttp.WithTLSClientConfig(tlsConfig))
-	}
-	exporter, err := otlpmetrichttp.New(ctx, options...)
+func (t *Telemetry) exportMetrics(ctx context.Context, c Config, base string, client *http.Client, res *resource.Resource) error {
+	exporter, err := otlpmetrichttp.New(ctx,
+		otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"), otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTimeout(exportTimeout))
 	if err != nil {
 		return fmt.Errorf("set up metric export: %w", err)
 	}

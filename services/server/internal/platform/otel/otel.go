@@ -41,7 +41,6 @@ import (
 // Config says where telemetry goes and how much of it.
 type Config struct {
 	Endpoint       string        `key:"telemetry.otlp_endpoint" type:"url" doc:"Base address of an OpenTelemetry collector; empty turns telemetry off."`
-	Protocol       string        `key:"telemetry.otlp_protocol" default:"http" enum:"http" doc:"Protocol towards the collector."`
 	HeadersRef     string        `key:"telemetry.otlp_headers_ref" type:"ref" doc:"Reference to headers for the collector, one \"Name: value\" per line."`
 	CAFile         string        `key:"telemetry.otlp_ca_file" type:"path" doc:"Certificates that the collector's certificate is checked against."`
 	SampleRatio    float64       `key:"telemetry.trace_sample_ratio" default:"0.1" min:"0" max:"1" doc:"Part of the traces that is recorded, decided at their root."`
@@ -50,8 +49,6 @@ type Config struct {
 	ExportLogs     bool          `key:"telemetry.export_logs" default:"false" doc:"Send the log records to the collector as well."`
 	Environment    string
 	Role, Version  string
-	// Headers is what HeadersRef resolves to.
-	Headers string
 }
 
 // Telemetry is the running set-up. The zero value and nil are off.
@@ -61,6 +58,7 @@ type Telemetry struct {
 	logs     *sdklog.LoggerProvider
 	metrics  *sdkmetric.MeterProvider
 	meter    *meter
+	headers  *headers
 	enabled  bool
 }
 
@@ -73,10 +71,6 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 	if c.Endpoint == "" {
 		return Off(), nil
 	}
-	headers, err := parseHeaders(c.Headers)
-	if err != nil {
-		return nil, err
-	}
 	tlsConfig, err := tlsFor(c.CAFile)
 	if err != nil {
 		return nil, err
@@ -85,29 +79,26 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 	if _, err := url.Parse(base); err != nil {
 		return nil, errors.New("telemetry.otlp_endpoint is no URL")
 	}
-	traceOptions := []otlptracehttp.Option{
-		otlptracehttp.WithEndpointURL(base + "/v1/traces"), otlptracehttp.WithHeaders(headers), otlptracehttp.WithTimeout(exportTimeout),
+	client, headers := newClient(tlsConfig)
+	res := c.resource()
+	t := &Telemetry{enabled: true, headers: headers}
+	if err := t.exportMetrics(ctx, c, base, client, res); err != nil {
+		return nil, err
 	}
-	if tlsConfig != nil {
-		traceOptions = append(traceOptions, otlptracehttp.WithTLSClientConfig(tlsConfig))
-	}
-	exporter, err := otlptracehttp.New(ctx, traceOptions...)
+	dropped := t.Meter().Counter("bothy.telemetry.dropped")
+	exporter, err := otlptracehttp.New(ctx,
+		otlptracehttp.WithEndpointURL(base+"/v1/traces"), otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(exportTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("set up trace export: %w", err)
 	}
-	res := c.resource()
-	t := &Telemetry{enabled: true}
 	t.provider = sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(c.QueueMax)),
+		sdktrace.WithSpanProcessor(newSpanQueue(exporter, c.QueueMax, dropped)),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(c.SampleRatio))),
 		sdktrace.WithResource(res),
 	)
 	t.tracer = t.provider.Tracer("bothy")
-	if err := t.exportMetrics(ctx, c, base, headers, tlsConfig, res); err != nil {
-		return nil, err
-	}
 	if c.ExportLogs {
-		if err := t.exportLogs(ctx, c, base, headers, tlsConfig, res); err != nil {
+		if err := t.exportLogs(ctx, c, base, client, res, dropped); err != nil {
 			return nil, err
 		}
 	}
@@ -116,19 +107,13 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 
 const exportTimeout = 5 * time.Second
 
-func (t *Telemetry) exportLogs(ctx context.Context, c Config, base string, headers map[string]string, tlsConfig *tls.Config, res *resource.Resource) error {
-	options := []otlploghttp.Option{
-		otlploghttp.WithEndpointURL(base + "/v1/logs"), otlploghttp.WithHeaders(headers), otlploghttp.WithTimeout(exportTimeout),
-	}
-	if tlsConfig != nil {
-		options = append(options, otlploghttp.WithTLSClientConfig(tlsConfig))
-	}
-	exporter, err := otlploghttp.New(ctx, options...)
+func (t *Telemetry) exportLogs(ctx context.Context, c Config, base string, client *http.Client, res *resource.Resource, dropped Counter) error {
+	exporter, err := otlploghttp.New(ctx,
+		otlploghttp.WithEndpointURL(base+"/v1/logs"), otlploghttp.WithHTTPClient(client), otlploghttp.WithTimeout(exportTimeout))
 	if err != nil {
 		return fmt.Errorf("set up log export: %w", err)
 	}
-	t.logs = sdklog.NewLoggerProvider(
-		sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter, sdklog.WithMaxQueueSize(c.QueueMax))), sdklog.WithResource(res))
+	t.logs = sdklog.NewLoggerProvider(sdklog.WithProcessor(newLogQueue(exporter, c.QueueMax, dropped)), sdklog.WithResource(res))
 	return nil
 }
 
@@ -140,7 +125,7 @@ func (c Config) resource() *resource.Resource {
 	)
 }
 
-// Shutdown sends what waits, for as long as ctx allows.
+// Shutdown sends what waits, for as long as ctx allows. Figures go last, with what was dropped.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	var errTraces, errLogs, errMetrics error
 	if t != nil && t.provider != nil {
@@ -243,22 +228,6 @@ func String(key, value string) attribute.KeyValue { return attribute.String(key,
 
 // Int makes an attribute of a number.
 func Int(key string, value int) attribute.KeyValue { return attribute.Int(key, value) }
-
-func parseHeaders(text string) (map[string]string, error) {
-	out := map[string]string{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return nil, errors.New("telemetry.otlp_headers_ref: each line must be \"Name: value\"")
-		}
-		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
-	}
-	return out, nil
-}
 
 func tlsFor(caFile string) (*tls.Config, error) {
 	if caFile == "" {

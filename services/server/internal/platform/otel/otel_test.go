@@ -118,8 +118,11 @@ func TestSpansAndLogsReachTheCollector(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	tel, err := Setup(context.Background(), Config{Endpoint: collector.URL, SampleRatio: 1, QueueMax: 128, MetricInterval: time.Hour, ExportLogs: true, Headers: "X-Key: v\n"})
+	tel, err := Setup(context.Background(), Config{Endpoint: collector.URL, SampleRatio: 1, QueueMax: 128, MetricInterval: time.Hour, ExportLogs: true})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tel.UseHeaders("X-Key: v\n"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, span := tel.Start(context.Background(), "work")
@@ -153,8 +156,11 @@ func TestFiguresReachTheCollector(t *testing.T) {
 	}))
 	defer collector.Close()
 	ctx := context.Background()
-	tel, err := Setup(ctx, Config{Endpoint: collector.URL, QueueMax: 128, MetricInterval: time.Hour, Headers: "X-Key: v\n", Version: "1.2.3"})
+	tel, err := Setup(ctx, Config{Endpoint: collector.URL, QueueMax: 128, MetricInterval: time.Hour, Version: "1.2.3"})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tel.UseHeaders("X-Key: v\n"); err != nil {
 		t.Fatal(err)
 	}
 	m := tel.Meter()

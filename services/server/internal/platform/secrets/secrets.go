@@ -102,6 +102,7 @@ type Provider struct {
 
 	mu      sync.Mutex
 	watched []*watch
+	failed  func(key string)
 }
 
 type watch struct {
@@ -122,7 +123,7 @@ func New(c Config, log *slog.Logger, clk clock.Clock) (*Provider, error) {
 	if !CleanPath(c.Dir) {
 		return nil, &Error{"secrets.dir", CodeRefInvalid}
 	}
-	return &Provider{dir: c.Dir, clock: clk, every: c.WatchInterval, log: log.With("component", "secrets"), env: os.LookupEnv}, nil
+	return &Provider{dir: c.Dir, clock: clk, every: c.WatchInterval, log: log.With("component", "secrets"), env: os.LookupEnv, failed: func(string) {}}, nil
 }
 
 // CleanPath reports whether p is an absolute path in clean form that is not the root and
@@ -258,6 +259,14 @@ func (p *Provider) Watch(key, ref string, apply func(Value) error) error {
 	return nil
 }
 
+// OnFailure has count called with the key for every changed file that is not usable. It must not
+// block. One such callback counts, the last.
+func (p *Provider) OnFailure(count func(key string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = count
+}
+
 // Run looks for changed files until the context ends.
 func (p *Provider) Run(ctx context.Context) error {
 	timer := p.clock.NewTimer(p.every)
@@ -291,6 +300,7 @@ func (p *Provider) refresh() {
 		}
 		if err != nil {
 			p.log.Error("rotated secret not usable, the old one stays", "key", w.key, "code", string(CodeOf(err)))
+			p.failed(w.key)
 			continue
 		}
 		p.log.Info("secret rotated", "key", w.key)

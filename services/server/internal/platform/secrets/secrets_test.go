@@ -125,6 +125,8 @@ func TestRotationSwapsAndAnUnusableValueKeepsTheOld(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	var failures []string
+	p.OnFailure(func(key string) { failures = append(failures, key) })
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
@@ -146,6 +148,9 @@ func TestRotationSwapsAndAnUnusableValueKeepsTheOld(t *testing.T) {
 	var got []string
 	for v := range values {
 		got = append(got, v)
+	}
+	if strings.Join(failures, " ") != "k_ref" {
+		t.Errorf("failures %v", failures)
 	}
 	if strings.Join(got, " ") != "one three" {
 		t.Errorf("values %v", got)
