@@ -72,7 +72,7 @@ var ownedSettings = []string{
 	"jit", "timezone", "wal_compression", "archive_mode", "archive_library", "archive_command", "archive_timeout",
 	"listen_addresses", "port", "data_directory", "config_file", "hba_file", "ident_file", "external_pid_file",
 	"password_encryption", "log_statement", "log_parameter_max_length", "log_min_error_statement", "logging_collector",
-	"log_destination",
+	"log_destination", "log_error_verbosity",
 }
 
 var ownedPrefixes = []string{"unix_socket_", "ssl", "basic_archive.", "krb_", "oauth_", "authentication_"}
@@ -122,6 +122,8 @@ func (c EmbeddedConfig) serverSettings(socketDir string) []string {
 		"max_connections": fmt.Sprint(c.MaxConns + reservedConns), "shared_buffers": fmt.Sprintf("%dkB", buffers/1024),
 		"jit": "off", "timezone": "UTC", "log_timezone": "UTC", "wal_compression": "on", "logging_collector": "off",
 		"log_destination": "stderr", "log_statement": "none", "log_parameter_max_length": "0", "log_min_error_statement": "panic",
+		// The detail of a violated constraint quotes the row: an address, a name.
+		"log_error_verbosity": "terse",
 		"password_encryption": "scram-sha-256", "unix_socket_directories": socketDir, "unix_socket_permissions": "0700",
 		"listen_addresses": "", "port": fmt.Sprint(c.port()),
 	}
