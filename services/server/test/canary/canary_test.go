@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -93,20 +94,22 @@ func TestNothingThatPeopleWriteReachesTheOperator(t *testing.T) {
 	if err := server.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/v1/traces", "/v1/logs"} {
+	for _, path := range []string{"/v1/traces", "/v1/logs", "/v1/metrics"} {
 		sent := sink.bytes(path)
 		if len(sent) == 0 {
 			t.Errorf("nothing came to %s", path)
 		}
 		birds.search(t, path, sent)
 	}
-	birds.search(t, "/v1/metrics", sink.bytes("/v1/metrics"))
 	if log.Len() == 0 {
 		t.Error("the log is empty")
 	}
 	birds.search(t, "the log", log.Bytes())
 	if !bytes.Contains(sink.bytes("/v1/traces"), []byte("/threads/{thread_id}/messages")) {
 		t.Error("the collector knows nothing of the messages that were sent")
+	}
+	if !bytes.Contains(sink.bytes("/v1/metrics"), []byte("http.server.request.duration")) {
+		t.Error("the collector has no figures of the requests that were made")
 	}
 }
 
@@ -155,6 +158,9 @@ func use(t *testing.T, inst *system.Installation, birds *cage) {
 		map[string]any{"kind": "text", "name": birds.bird("a name of a channel"), "topic": birds.bird("a topic")}, http.StatusCreated)
 	call(inst.Owner, http.MethodPost, "/users",
 		map[string]any{"handle": birds.bird("a handle"), "display_name": birds.bird("a name of a person"), "issue_code": true}, http.StatusCreated)
+	call(inst.Owner, http.MethodPost, "/groups",
+		map[string]any{"name": birds.bird("a name of a group"), "handle": birds.bird("a handle of a group"), "description": birds.bird("a description")}, http.StatusCreated)
+	join(t, inst, birds)
 	messages := "/threads/" + channel.ThreadID + "/messages"
 	for _, kind := range []string{"a message", "a second message"} {
 		if _, err := person.Send(ctx, channel.ThreadID, system.NewID(), birds.bird(kind)); err != nil {
@@ -171,6 +177,39 @@ func use(t *testing.T, inst *system.Installation, birds *cage) {
 	order(t, inst, team, birds)
 }
 
+// join lets somebody with an address in, on a device with a name, and looks for her.
+func join(t *testing.T, inst *system.Installation, birds *cage) {
+	t.Helper()
+	ctx := t.Context()
+	address := birds.bird("an address") + "@" + birds.bird("a domain of an address") + ".example"
+	person := map[string]any{"handle": birds.bird("a handle"), "display_name": birds.bird("a name of a person"), "email": address, "issue_code": true}
+	var created struct {
+		Enrollment struct {
+			Code string `json:"code"`
+		} `json:"enrollment"`
+	}
+	if err := inst.Owner.Call(ctx, http.MethodPost, "/users", person, &created); err != nil {
+		t.Fatal(err)
+	}
+	person["handle"] = birds.bird("a handle of somebody with the address of another")
+	if err := inst.Owner.Call(ctx, http.MethodPost, "/users", person, nil); system.StatusOf(err) != http.StatusConflict {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	person["email"] = birds.bird("what is no address")
+	if err := inst.Owner.Call(ctx, http.MethodPost, "/users", person, nil); system.StatusOf(err) != http.StatusBadRequest {
+		t.Errorf("what is no address: %v", err)
+	}
+	session, err := inst.Enroll(ctx, created.Enrollment.Code, birds.bird("a name of a device"), system.NewHTTPClient(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/me", "/me/devices", "/directory?query=" + url.QueryEscape(address[:40])} {
+		if err := session.Call(ctx, http.MethodGet, path, nil, nil); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // order lets an agent answer, and waits for the answer.
 func order(t *testing.T, inst *system.Installation, team *system.Team, birds *cage) {
 	t.Helper()
@@ -179,7 +218,9 @@ func order(t *testing.T, inst *system.Installation, team *system.Team, birds *ca
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := inst.AddAgent(ctx, team.SpaceID, system.AgentOptions{Handle: "parrot", Binary: binary, Pause: "1ms", Concurrency: 1})
+	agent, err := inst.AddAgent(ctx, team.SpaceID, system.AgentOptions{
+		Handle: birds.bird("a handle of an agent"), DisplayName: birds.bird("a name of an agent"), Binary: binary, Pause: "1ms", Concurrency: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Agent struct {
 // AgentOptions say how the adapter works.
 type AgentOptions struct {
 	Handle string
+	// DisplayName is the handle when it is empty.
+	DisplayName string
 	// Binary is the adapter; see BuildAgent.
 	Binary string
 	// Pause is the wait between two words, for example 50ms.
@@ -59,7 +62,7 @@ func (i *Installation) AddAgent(ctx context.Context, spaceID string, o AgentOpti
 		} `json:"token"`
 	}
 	err := i.session.Call(ctx, http.MethodPost, "/agents", map[string]any{
-		"handle": o.Handle, "display_name": o.Handle, "billing_mode": "local", "tool_class": "chat", "token": map[string]any{"name": "adapter"},
+		"handle": o.Handle, "display_name": cmp.Or(o.DisplayName, o.Handle), "billing_mode": "local", "tool_class": "chat", "token": map[string]any{"name": "adapter"},
 	}, &created)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -101,7 +102,8 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	}
 	switch {
 	case c.device != nil:
-		if err := c.device.sign(req, c.Address+"/api/v1"+path); err != nil {
+		bare, _, _ := strings.Cut(path, "?") // A proof names no query.
+		if err := c.device.sign(req, c.Address+"/api/v1"+bare); err != nil {
 			return false, err
 		}
 	case c.Token != "":

@@ -84,8 +84,12 @@ func (d *device) learn(h http.Header) {
 	}
 }
 
-// enroll redeems a code with a new device and sets a password.
-func enroll(ctx context.Context, address, code string, h *http.Client) (*Client, error) {
+// Enroll redeems a code with a new device of a name and sets a password.
+func (i *Installation) Enroll(ctx context.Context, code, device string, h *http.Client) (*Client, error) {
+	return enroll(ctx, i.Address, code, device, h)
+}
+
+func enroll(ctx context.Context, address, code, device string, h *http.Client) (*Client, error) {
 	d, err := newDevice()
 	if err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func enroll(ctx context.Context, address, code string, h *http.Client) (*Client,
 	}
 	err = c.Call(ctx, http.MethodPost, "/auth/login", map[string]any{
 		"driver": "enrollment", "code": code,
-		"device": map[string]any{"name": "load", "platform": "linux", "client": "cli", "client_version": "1"},
+		"device": map[string]any{"name": device, "platform": "linux", "client": "cli", "client_version": "1"},
 	}, &flow)
 	if err != nil {
 		return nil, fmt.Errorf("begin the login: %w", err)

@@ -46,7 +46,7 @@ const (
 // A server must run.
 func (i *Installation) Populate(ctx context.Context, people, channels int) (*Team, error) {
 	h := NewHTTPClient(connections)
-	session, err := enroll(ctx, i.Address, i.code, h)
+	session, err := enroll(ctx, i.Address, i.code, "load", h)
 	if err != nil {
 		return nil, fmt.Errorf("the owner: %w", err)
 	}
@@ -109,7 +109,7 @@ func (i *Installation) person(ctx context.Context, n int, h *http.Client) (*Clie
 	if err != nil {
 		return nil, err
 	}
-	session, err := enroll(ctx, i.Address, created.Enrollment.Code, h)
+	session, err := enroll(ctx, i.Address, created.Enrollment.Code, "load", h)
 	if err != nil {
 		return nil, err
 	}
