@@ -14,8 +14,9 @@ import (
 // RegisterTypes teaches a connection to carry ids.ID, pointers and slices of it as binary
 // UUIDs, and to give times in UTC.
 func RegisterTypes(m *pgtype.Map) {
-	m.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{wrapEncodeID}, m.TryWrapEncodePlanFuncs...)
-	m.TryWrapScanPlanFuncs = append([]pgtype.TryWrapScanPlanFunc{wrapScanID}, m.TryWrapScanPlanFuncs...)
+	id := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}}
+	m.RegisterType(id)
+	m.RegisterType(&pgtype.Type{Name: "_uuid", OID: pgtype.UUIDArrayOID, Codec: &pgtype.ArrayCodec{ElementType: id}})
 	m.RegisterDefaultPgType(ids.ID{}, "uuid")
 	m.RegisterDefaultPgType([]ids.ID{}, "_uuid")
 	stamp := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}
@@ -23,55 +24,93 @@ func RegisterTypes(m *pgtype.Map) {
 	m.RegisterType(&pgtype.Type{Name: "_timestamptz", OID: pgtype.TimestamptzArrayOID, Codec: &pgtype.ArrayCodec{ElementType: stamp}})
 }
 
-// idValue carries an ID through the codec for UUIDs. NULL reads as the zero ID.
-type idValue ids.ID
+// idCodec is the codec of UUIDs that knows ids.ID. The driver asks the codec before it falls
+// back to sql.Scanner and driver.Valuer, which go by text and cost more than the rest of a row.
+type idCodec struct{ pgtype.UUIDCodec }
 
-// ScanUUID implements pgtype.UUIDScanner.
-func (v *idValue) ScanUUID(u pgtype.UUID) error {
-	*v = idValue{}
-	if u.Valid {
-		*v = u.Bytes
+// PlanScan implements pgtype.Codec.
+func (c idCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+	if format == pgtype.BinaryFormatCode {
+		switch target.(type) {
+		case *ids.ID:
+			return scanID{}
+		case **ids.ID:
+			return scanIDPointer{}
+		}
 	}
-	return nil
+	return c.UUIDCodec.PlanScan(m, oid, format, target)
 }
 
-// UUIDValue implements pgtype.UUIDValuer.
-func (v idValue) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: v, Valid: true}, nil }
-
-func wrapEncodeID(value any) (pgtype.WrappedEncodePlanNextSetter, any, bool) {
-	if id, ok := value.(ids.ID); ok {
-		return &encodeID{}, idValue(id), true
+// PlanEncode implements pgtype.Codec.
+func (c idCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if format == pgtype.BinaryFormatCode {
+		switch value.(type) {
+		case ids.ID:
+			return encodeID{}
+		case *ids.ID:
+			return encodeIDPointer{}
+		}
 	}
-	return nil, nil, false
+	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
-type encodeID struct{ next pgtype.EncodePlan }
+type encodeID struct{}
 
-func (p *encodeID) SetNext(next pgtype.EncodePlan) { p.next = next }
-
-func (p *encodeID) Encode(value any, buf []byte) ([]byte, error) {
+func (encodeID) Encode(value any, buf []byte) ([]byte, error) {
 	id, ok := value.(ids.ID)
 	if !ok {
 		return nil, fmt.Errorf("pg: encode %T as an ID", value)
 	}
-	return p.next.Encode(idValue(id), buf)
+	return append(buf, id[:]...), nil
 }
 
-func wrapScanID(target any) (pgtype.WrappedScanPlanNextSetter, any, bool) {
-	if id, ok := target.(*ids.ID); ok {
-		return &scanID{}, (*idValue)(id), true
+type encodeIDPointer struct{}
+
+func (encodeIDPointer) Encode(value any, buf []byte) ([]byte, error) {
+	id, ok := value.(*ids.ID)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("pg: encode %T as an ID", value)
+	case id == nil:
+		return nil, nil
+	default:
+		return append(buf, id[:]...), nil
 	}
-	return nil, nil, false
 }
 
-type scanID struct{ next pgtype.ScanPlan }
+// scanID reads NULL as the zero ID.
+type scanID struct{}
 
-func (p *scanID) SetNext(next pgtype.ScanPlan) { p.next = next }
-
-func (p *scanID) Scan(src []byte, dst any) error {
+func (scanID) Scan(src []byte, dst any) error {
 	id, ok := dst.(*ids.ID)
 	if !ok {
 		return fmt.Errorf("pg: scan an ID into %T", dst)
 	}
-	return p.next.Scan(src, (*idValue)(id))
+	return readID(src, id)
+}
+
+type scanIDPointer struct{}
+
+func (scanIDPointer) Scan(src []byte, dst any) error {
+	id, ok := dst.(**ids.ID)
+	if !ok {
+		return fmt.Errorf("pg: scan an ID into %T", dst)
+	}
+	if *id = nil; src == nil {
+		return nil
+	}
+	*id = new(ids.ID)
+	return readID(src, *id)
+}
+
+func readID(src []byte, id *ids.ID) error {
+	*id = ids.ID{}
+	if src == nil {
+		return nil
+	}
+	if len(src) != len(id) {
+		return fmt.Errorf("pg: an ID of %d bytes", len(src))
+	}
+	copy(id[:], src)
+	return nil
 }
