@@ -86,6 +86,7 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
     const query = cursor === undefined ? {} : { cursor };
     return body(await api.GET("/users/{user_id}/devices", { signal, params: { path, query } }));
   });
+  // The tokens of a person are shown to that person alone; for anybody else they are not there.
   const tokens = usePages(`tokens ${person.id}`, async (cursor, signal) => {
     const query = { principal_id: person.id, ...(cursor === undefined ? {} : { cursor }) };
     return body(await api.GET("/tokens", { signal, params: { query } }));
@@ -198,13 +199,19 @@ function Person({ person, onChanged }: { readonly person: Principal; readonly on
           )}
         </PagesView>
       </Section>
-      <Section title="API tokens" hint="Programs that act as this person.">
-        <PagesView pages={tokens} label="Tokens" empty="No tokens.">
-          {(token) => (
-            <TokenRow key={token.id} token={token} end={<Button onClick={() => setAsked({ token })}>Revoke</Button>} />
-          )}
-        </PagesView>
-      </Section>
+      {tokens.loaded.state === "failed" && tokens.loaded.missing ? null : (
+        <Section title="API tokens" hint="Programs that act as this person.">
+          <PagesView pages={tokens} label="Tokens" empty="No tokens.">
+            {(token) => (
+              <TokenRow
+                key={token.id}
+                token={token}
+                end={<Button onClick={() => setAsked({ token })}>Revoke</Button>}
+              />
+            )}
+          </PagesView>
+        </Section>
+      )}
       {asked === undefined ? null : (
         <Ask
           asked={asked}

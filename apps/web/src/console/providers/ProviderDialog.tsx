@@ -116,10 +116,10 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
             label="Where the secret is"
             autoComplete="off"
             spellCheck={false}
-            placeholder="file:oidc-secret"
+            placeholder="file:<secrets.dir>/oidc_acme"
             value={form.secretRef}
             onChange={(event) => set({ secretRef: event.target.value })}
-            hint="A reference the operator of the machine gives you. The secret itself is never entered here."
+            hint="For example file:<secrets.dir>/oidc_acme. Enter it exactly so; only what follows oidc_ is yours. The secret itself is never entered here."
             error={submit.faultOf("/client_secret_ref")}
           />
         )}
