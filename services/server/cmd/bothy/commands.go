@@ -119,7 +119,10 @@ func issueEnrollmentCode(ctx context.Context, c *call) int {
 func auditVerify(ctx context.Context, c *call) int {
 	set := c.flags()
 	var in wire.AuditVerify
-	set.StringVar(&in.JWKS, "jwks", "", "`file` with the JWKS of the instance, kept from earlier")
+	set.Func("jwks", "`file` with a JWKS of the instance, kept from earlier; may be given more than once", func(name string) error {
+		in.JWKS = append(in.JWKS, name)
+		return nil
+	})
 	set.StringVar(&in.Key, "key", "", "`file` with one public key, in PEM form or as a JWK")
 	set.StringVar(&in.Checkpoints, "checkpoints", "", "`folder` that checkpoints were deposited in")
 	output := set.String("output", "text", "text or json")

@@ -65,7 +65,7 @@ var commands = []command{
 	{name: "config reference", usage: "", run: configReference, help: "print the reference of all keys as Markdown."},
 	{name: "secrets init", usage: "--target DIR [--source DIR] [--owner SERVICE=UID:GID ...] [--adopt-source]", run: secretsInit,
 		help: "make the secrets that are missing in DIR/_store, which is the folder for secrets.dir, and give each named service a folder with copies of its own; repeating changes nothing. Needs no configuration."},
-	{name: "audit verify", usage: "FILE [--jwks FILE] [--key FILE] [--checkpoints DIR] [--output text|json]", run: auditVerify,
+	{name: "audit verify", usage: "FILE [--jwks FILE ...] [--key FILE] [--checkpoints DIR] [--output text|json]", run: auditVerify,
 		help: "verify an export of the audit log (- for standard input) against keys and deposited checkpoints that did not come with it. Needs no configuration, database or server. Exit 1: broken. Exit 3: no readable export. Exit 4: nothing is broken, and no trusted key vouches for it."},
 	{name: "restore finalize", usage: "[--relocation MANIFEST] [--config FILE]", run: restoreFinalize,
 		help: "end a restore: a new epoch for clients and consumers, or with a manifest prove that nothing was lost. No server may run."},

@@ -9,6 +9,7 @@ import (
 	"crypto"
 	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -32,7 +33,8 @@ const (
 	BreakHash = "hash"
 	// BreakLink: a row does not follow the one before it.
 	BreakLink = "link"
-	// BreakCheckpointSignature: a checkpoint was not signed by this instance.
+	// BreakCheckpointSignature: a checkpoint was not signed by this instance, or not with the
+	// key that it names.
 	BreakCheckpointSignature = "checkpoint_signature"
 	// BreakCheckpointHash: the rows are not those a checkpoint was made over, or the
 	// checkpoint does not follow the one before it.
@@ -55,6 +57,9 @@ const (
 	WarnTrimmed = "trimmed"
 	// WarnBeginning: nothing vouches for what stands before the first row that was handed in.
 	WarnBeginning = "unproven_beginning"
+	// WarnUnknownKey: a checkpoint names a key that was not handed in, so that its signature
+	// cannot be verified.
+	WarnUnknownKey = "unknown_key"
 )
 
 // Result is what a verification found.
@@ -68,7 +73,38 @@ type Result struct {
 	Breaks []Break
 	// Warnings are sorted.
 	Warnings []string
+	// SignedSeq is the last row that a checkpoint with a known key covers; zero for none.
+	SignedSeq int64
+	// UnknownSeq is the last row of the last checkpoint with an unknown key; zero for none.
+	// When it is beyond SignedSeq, no known key vouches for the rows between them.
+	UnknownSeq int64
+	// UnknownKeys are those of WarnUnknownKey in the order they were met, at most
+	// MaxUnknownKeys.
+	UnknownKeys []UnknownKey
 }
+
+// NoteUnknownKey lists a key that the checkpoint over the rows up to seq names. Thousands may
+// name the same one, which is listed once.
+func (r *Result) NoteUnknownKey(seq int64, kid string) {
+	i := slices.IndexFunc(r.UnknownKeys, func(k UnknownKey) bool { return k.KID == kid })
+	switch {
+	case i >= 0:
+		k := &r.UnknownKeys[i]
+		k.FirstSeq, k.LastSeq = min(k.FirstSeq, seq), max(k.LastSeq, seq)
+	case len(r.UnknownKeys) < MaxUnknownKeys:
+		r.UnknownKeys = append(r.UnknownKeys, UnknownKey{KID: kid, FirstSeq: seq, LastSeq: seq})
+	}
+}
+
+// UnknownKey is a key that checkpoints name and that was not handed in.
+type UnknownKey struct {
+	KID string
+	// FirstSeq and LastSeq are the last rows of the first and the last checkpoint that name it.
+	FirstSeq, LastSeq int64
+}
+
+// MaxUnknownKeys bounds the unknown keys that a result lists.
+const MaxUnknownKeys = 100
 
 // MaxBreaks bounds the breaks that a result lists.
 const MaxBreaks = 100

@@ -30,8 +30,11 @@ const (
 type AuditVerify struct {
 	// File is an export; "-" is standard input.
 	File string
-	// JWKS and Key are files with public keys, Checkpoints is the folder of deposited checkpoints.
-	JWKS, Key, Checkpoints string
+	// JWKS are files with public keys, all of which count, Key is one with a single key.
+	JWKS []string
+	Key  string
+	// Checkpoints is the folder of deposited checkpoints.
+	Checkpoints string
 	// JSON prints the report as one object.
 	JSON bool
 }
@@ -61,7 +64,7 @@ func VerifyAuditFile(ctx context.Context, in AuditVerify, stdin io.Reader, conso
 	if in.JSON {
 		printReportJSON(console.Out, report, err)
 	} else {
-		printReport(console.Out, report)
+		printReport(console.Out, report, err)
 	}
 	switch {
 	case len(report.Breaks) > 0:
@@ -84,16 +87,19 @@ func unvouched(o export.CheckOptions, r export.Report) string {
 	if r.Checkpoints == 0 {
 		return "the file has no checkpoint"
 	}
-	return "no checkpoint was signed with a key that is trusted"
+	if r.SignedSeq == 0 {
+		return "no checkpoint was signed with a key that you brought"
+	}
+	return fmt.Sprintf("the last checkpoint that was signed with a key that you brought covers the rows up to %d", r.SignedSeq)
 }
 
 // maxKeyFile bounds a file with keys.
 const maxKeyFile = 1 << 20
 
 // trustedKeys reads keys and names each by its own fingerprint, whatever the file calls it.
-func trustedKeys(jwks, single string) (map[string]crypto.PublicKey, error) {
+func trustedKeys(sets []string, single string) (map[string]crypto.PublicKey, error) {
 	keys := map[string]crypto.PublicKey{}
-	if jwks != "" {
+	for _, jwks := range sets {
 		raw, err := readKeyFile(jwks)
 		if err != nil {
 			return nil, err
@@ -167,17 +173,18 @@ var sentences = map[string]string{
 	audit.BreakGap:                 "a row before it is missing",
 	audit.BreakHash:                "the row was changed",
 	audit.BreakLink:                "the row does not follow the one before it",
-	audit.BreakCheckpointSignature: "the checkpoint was not signed by this instance",
+	audit.BreakCheckpointSignature: "the checkpoint was not signed with the key it names",
 	audit.BreakCheckpointHash:      "the checkpoint covers other rows, or follows another checkpoint",
 	audit.BreakAnchor:              "rows before it were removed, and no anchor says so",
 	export.BreakCut:                "the end of the file is missing",
 	export.BreakDeposit:            "a checkpoint outside says something else",
 	audit.WarnTail:                 "no checkpoint of the file covers its last rows",
 	audit.WarnTrimmed:              "old rows were removed by retention; an anchor stands for them",
+	audit.WarnUnknownKey:           "checkpoints name a key that was not brought: an older or newer copy of the JWKS may have it",
 	audit.WarnBeginning:            "the file begins inside the record, and nothing in it vouches for its first row",
 }
 
-func printReport(w io.Writer, r export.Report) {
+func printReport(w io.Writer, r export.Report, err error) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	if !r.Head.InstanceID.IsZero() {
 		line("instance %s, exported %s", r.Head.InstanceID, r.Head.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"))
@@ -194,15 +201,20 @@ func printReport(w io.Writer, r export.Report) {
 	for _, word := range r.Warnings {
 		line("warning %s: %s", word, sentences[word])
 	}
-	line("%s", verdict(r))
+	for _, k := range r.UnknownKeys {
+		line("unknown key %q: named by checkpoints from row %d to row %d", k.KID, k.FirstSeq, k.LastSeq)
+	}
+	line("%s", verdict(r, err))
 }
 
-func verdict(r export.Report) string {
+func verdict(r export.Report, err error) string {
 	switch {
 	case r.Signed:
 		return "intact"
 	case r.OK:
 		return "unvouched"
+	case err != nil && len(r.Breaks) == 0:
+		return "unreadable"
 	default:
 		return "broken"
 	}
@@ -214,27 +226,38 @@ func printReportJSON(w io.Writer, r export.Report, err error) {
 		Kind   string `json:"kind"`
 		Detail string `json:"detail,omitempty"`
 	}
+	type unknown struct {
+		KID      string `json:"kid"`
+		FirstSeq int64  `json:"first_seq"`
+		LastSeq  int64  `json:"last_seq"`
+	}
 	out := struct {
-		Verdict     string   `json:"verdict"`
-		Error       string   `json:"error,omitempty"`
-		InstanceID  string   `json:"instance_id"`
-		FromSeq     int64    `json:"from_seq"`
-		ToSeq       int64    `json:"to_seq"`
-		Checked     int64    `json:"checked"`
-		Checkpoints int      `json:"checkpoints"`
-		Deposits    int      `json:"deposits"`
-		Beyond      int      `json:"deposits_beyond"`
-		Breaks      []found  `json:"breaks"`
-		Warnings    []string `json:"warnings"`
+		Verdict     string    `json:"verdict"`
+		Error       string    `json:"error,omitempty"`
+		InstanceID  string    `json:"instance_id"`
+		FromSeq     int64     `json:"from_seq"`
+		ToSeq       int64     `json:"to_seq"`
+		Checked     int64     `json:"checked"`
+		Checkpoints int       `json:"checkpoints"`
+		Deposits    int       `json:"deposits"`
+		Beyond      int       `json:"deposits_beyond"`
+		Breaks      []found   `json:"breaks"`
+		Warnings    []string  `json:"warnings"`
+		SignedSeq   int64     `json:"signed_seq"`
+		UnknownKeys []unknown `json:"unknown_keys"`
 	}{
-		Verdict: verdict(r), InstanceID: r.Head.InstanceID.String(), FromSeq: r.Head.FromSeq, ToSeq: r.Head.ToSeq, Checked: r.Checked,
+		Verdict: verdict(r, err), InstanceID: r.Head.InstanceID.String(), FromSeq: r.Head.FromSeq, ToSeq: r.Head.ToSeq, Checked: r.Checked,
 		Checkpoints: r.Checkpoints, Deposits: r.Deposits, Beyond: r.Beyond, Breaks: []found{}, Warnings: append([]string{}, r.Warnings...),
+		SignedSeq: r.SignedSeq, UnknownKeys: []unknown{},
 	}
 	if err != nil {
 		out.Error = err.Error()
 	}
 	for _, b := range r.Breaks {
 		out.Breaks = append(out.Breaks, found(b))
+	}
+	for _, k := range r.UnknownKeys {
+		out.UnknownKeys = append(out.UnknownKeys, unknown(k))
 	}
 	_ = json.NewEncoder(w).Encode(out)
 }

@@ -5,6 +5,9 @@ package integration
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -15,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/OWNER/bothy/services/server/internal/audit/adapters/export"
+	"github.com/OWNER/bothy/services/server/internal/kernel/jose"
 	"github.com/OWNER/bothy/services/server/internal/wire"
 	"github.com/OWNER/bothy/services/server/test/harness"
 )
@@ -100,13 +104,22 @@ func TestAnExportIsVerifiedWithoutAServer(t *testing.T) {
 	if whole.Header.Get("Content-Type") != export.MediaType {
 		t.Errorf("the type is %q", whole.Header.Get("Content-Type"))
 	}
-	if code, out := verifyFile(t, whole.Body, wire.AuditVerify{JWKS: jwks, Checkpoints: sink}); code != 0 || !strings.Contains(out, "intact") {
+	if code, out := verifyFile(t, whole.Body, wire.AuditVerify{JWKS: []string{jwks}, Checkpoints: sink}); code != 0 || !strings.Contains(out, "intact") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if code, out := verifyFile(t, whole.Body, wire.AuditVerify{}); code != 4 {
 		t.Errorf("without keys: exit code %d: %s", code, out)
 	}
-	if code, out := verifyFile(t, []byte("{}"), wire.AuditVerify{JWKS: jwks}); code != 3 {
+	other := filepath.Join(dir, "other.json")
+	harness.Must(t, os.WriteFile(other, foreignKeys(t), 0o600))
+	if code, out := verifyFile(t, whole.Body, wire.AuditVerify{JWKS: []string{other}, Checkpoints: sink}); code != 4 ||
+		!strings.Contains(out, "warning unknown_key") || !strings.Contains(out, "unvouched") || strings.Contains(out, "broken") {
+		t.Errorf("with keys of another time: exit code %d: %s", code, out)
+	}
+	if code, out := verifyFile(t, whole.Body, wire.AuditVerify{JWKS: []string{other, jwks}}); code != 0 {
+		t.Errorf("with both copies: exit code %d: %s", code, out)
+	}
+	if code, out := verifyFile(t, []byte("{}"), wire.AuditVerify{JWKS: []string{jwks}}); code != 3 || strings.Contains(out, "broken") {
 		t.Errorf("no export: exit code %d: %s", code, out)
 	}
 
@@ -118,7 +131,7 @@ func TestAnExportIsVerifiedWithoutAServer(t *testing.T) {
 		t.Errorf("the changed row: %s", found.Body)
 	}
 	changed := owner.Call(t, "exportAudit", harness.Query{"from_seq": "1"}).OK(t)
-	code, out := verifyFile(t, changed.Body, wire.AuditVerify{JWKS: jwks, JSON: true})
+	code, out := verifyFile(t, changed.Body, wire.AuditVerify{JWKS: []string{jwks}, JSON: true})
 	var report struct {
 		Verdict string
 		Breaks  []struct {
@@ -171,6 +184,18 @@ func TestAVerificationHasABound(t *testing.T) {
 	if r.Int("checked") != 2 || r.At("ok") != true {
 		t.Errorf("%s", r.Body)
 	}
+}
+
+// foreignKeys is a JWKS with a key that signed nothing.
+func foreignKeys(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	harness.Must(t, err)
+	jwk, err := jose.FromPublic(key.Public())
+	harness.Must(t, err)
+	raw, err := json.Marshal(map[string]any{"keys": []jose.JWK{jwk}})
+	harness.Must(t, err)
+	return raw
 }
 
 // verifyFile runs the command on an export and gives its exit code and output.

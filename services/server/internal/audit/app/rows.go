@@ -35,7 +35,7 @@ type foreignRow struct {
 // VerifyRows implements audit.RowsVerifier. What cannot be understood is broken, not an error.
 func (r RowsVerifier) VerifyRows(ctx context.Context, o audit.Origin, entries iter.Seq2[audit.Entry, error]) (audit.Result, error) {
 	c := newCollector(o.FromSeq, o.FromSeq-1)
-	v := domain.NewVerifier(domain.Range{InstanceID: o.InstanceID, Keys: o.Keys, From: o.FromSeq, First: o.FirstSeq, Broken: c.broken})
+	v := domain.NewVerifier(domain.Range{InstanceID: o.InstanceID, Keys: o.Keys, From: o.FromSeq, First: o.FirstSeq, Broken: c.broken, Unknown: c.unknown})
 	for e, err := range entries {
 		if err == nil {
 			err = ctx.Err()

@@ -68,8 +68,15 @@ func (c *collector) broken(seq int64, kind string, err error) {
 	c.r.Breaks = append(c.r.Breaks, b)
 }
 
+// unknown notes a checkpoint of an unknown key.
+func (c *collector) unknown(seq int64, kid string) {
+	c.warnings[audit.WarnUnknownKey] = true
+	c.r.UnknownSeq = max(c.r.UnknownSeq, seq)
+	c.r.NoteUnknownKey(seq, kid)
+}
+
 func (c *collector) add(s domain.Summary) {
-	c.r.Checked, c.r.Checkpoints, c.covered = s.Rows, s.Checkpoints, s.Covered
+	c.r.Checked, c.r.Checkpoints, c.covered, c.r.SignedSeq = s.Rows, s.Checkpoints, s.Covered, s.Signed
 }
 
 func (c *collector) result() audit.Result {

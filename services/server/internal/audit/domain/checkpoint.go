@@ -116,7 +116,8 @@ var (
 	ErrSignature  = errors.New("the signature does not verify")
 )
 
-// Signed checks a checkpoint with the keys of its purpose alone, old ones too.
+// Signed checks a checkpoint with the keys of its purpose alone, old ones too. ErrUnknownKey
+// tells that all but the signature fits: without its key nobody can say whether that does.
 func (c Checkpoint) Signed(keys map[string]crypto.PublicKey, instanceID ids.ID) error {
 	token, err := jose.Parse(c.JWS)
 	if err != nil || token.Header.Type != CheckpointType || token.Header.Algorithm != jose.ES256 {
@@ -124,6 +125,9 @@ func (c Checkpoint) Signed(keys map[string]crypto.PublicKey, instanceID ids.ID) 
 	}
 	key, known := keys[token.Header.KeyID]
 	if !known {
+		if err := c.Confirms(token.Payload, instanceID); err != nil {
+			return err
+		}
 		return ErrUnknownKey
 	}
 	if token.Verify(key) != nil {

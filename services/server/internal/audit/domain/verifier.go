@@ -6,6 +6,7 @@ import (
 	"crypto"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"github.com/OWNER/bothy/services/server/internal/kernel/ids"
@@ -59,6 +60,9 @@ type Range struct {
 	// Broken is told of everything that does not fit. The error says more where there is more
 	// to say.
 	Broken func(seq int64, kind string, err error)
+	// Unknown is told of checkpoints whose key is not among Keys. Where Keys are all there are,
+	// it is nil, and such a checkpoint is broken.
+	Unknown func(seq int64, kid string)
 }
 
 // Verifier follows rows and the checkpoints between them in ascending order. It holds no more
@@ -74,7 +78,9 @@ type Verifier struct {
 	// previous is the digest of the last checkpoint.
 	previous Hash
 	covered  int64
-	anchor   *Anchor
+	// signed is the last row that a checkpoint with a known key covers.
+	signed int64
+	anchor *Anchor
 
 	rows        int64
 	checkpoints int
@@ -111,22 +117,32 @@ func (v *Verifier) Row(l Link) {
 }
 
 // Checkpoint verifies the next checkpoint, which stands behind the last row it covers. One
-// that stands before the range only tells what follows it.
+// that stands before the range only tells what follows it. One of an unknown key must fit all
+// the same, and vouches for nothing.
 func (v *Verifier) Checkpoint(c Checkpoint) {
 	before := c.Seq < v.r.From
-	if err := c.Signed(v.r.Keys, v.r.InstanceID); err != nil {
+	err := c.Signed(v.r.Keys, v.r.InstanceID)
+	signed := err == nil
+	if errors.Is(err, ErrUnknownKey) && v.r.Unknown != nil {
+		v.r.Unknown(c.Seq, c.KID)
+		err = nil
+	}
+	if err != nil {
 		v.broken(c.Seq, KindCheckpointSignature, err)
 	} else if head, hash := v.chain.Head(); !before && (head != c.Seq || hash != c.HashValue) {
 		v.broken(c.Seq, KindCheckpointHash, nil)
 	} else if !before && c.Previous != v.previous {
 		v.broken(c.Seq, KindCheckpointHash, nil)
-	} else if before && c.Seq == v.r.From-1 && !v.seen && !v.known {
+	} else if before && signed && c.Seq == v.r.From-1 && !v.seen && !v.known {
 		v.chain, v.known = NewChain(c.Seq, &c.HashValue), true
 	}
 	v.previous = c.Digest()
 	if !before {
 		v.checkpoints++
 		v.covered = c.Seq
+		if signed {
+			v.signed = c.Seq
+		}
 	}
 }
 
@@ -141,7 +157,7 @@ func (v *Verifier) Close() Summary {
 		}
 	}
 	head, _ := v.chain.Head()
-	return Summary{Rows: v.rows, Checkpoints: v.checkpoints, Last: head, Covered: v.covered, Vouched: v.known}
+	return Summary{Rows: v.rows, Checkpoints: v.checkpoints, Last: head, Covered: v.covered, Signed: v.signed, Vouched: v.known}
 }
 
 // Summary is what was seen.
@@ -150,6 +166,8 @@ type Summary struct {
 	Checkpoints int
 	// Last is the last row, Covered the last one that a checkpoint covers.
 	Last, Covered int64
+	// Signed is the last row that a checkpoint with a known key covers; zero for none.
+	Signed int64
 	// Vouched tells that the beginning is the genesis, or that a checkpoint or an anchor
 	// vouches for it.
 	Vouched bool

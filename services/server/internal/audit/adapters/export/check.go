@@ -42,7 +42,8 @@ type CheckOptions struct {
 type Report struct {
 	audit.Result
 	Head app.ExportHeader
-	// Signed tells that at least one checkpoint was verified with a trusted key.
+	// Signed tells that a checkpoint was verified with a trusted key, and that none of an
+	// unknown key stands behind it.
 	Signed bool
 	// Deposits counts those that the file agrees with, Beyond those over rows that the file does
 	// not reach.
@@ -67,6 +68,7 @@ func Check(ctx context.Context, file io.Reader, o CheckOptions) (Report, error) 
 		InstanceID: r.Head.InstanceID, FromSeq: r.Head.FromSeq, FirstSeq: r.Head.FirstSeq, Keys: keys,
 	}, d.beside(r.Entries()))
 	d.close()
+	d.unknownKeys()
 	out.Breaks = append(out.Breaks, d.breaks...)
 	switch {
 	case errors.Is(err, ErrCut):
@@ -75,7 +77,7 @@ func Check(ctx context.Context, file io.Reader, o CheckOptions) (Report, error) 
 		out.Breaks = append(out.Breaks, audit.Break{Seq: out.LastSeq, Kind: BreakCut, Detail: fmt.Sprintf("the header promises rows up to %d", r.Head.ToSeq)})
 	}
 	out.OK = err == nil && len(out.Breaks) == 0
-	out.Signed = out.OK && out.Checkpoints > 0 && len(o.Trusted) > 0
+	out.Signed = out.OK && out.SignedSeq > 0 && out.SignedSeq >= out.UnknownSeq && len(o.Trusted) > 0
 	return out, err
 }
 
@@ -86,6 +88,8 @@ type deposits struct {
 	waiting map[int64]domain.Checkpoint
 	report  *Report
 	breaks  []audit.Break
+	// unknown are checkpoints whose key is unknown.
+	unknown []domain.Checkpoint
 	last    int64
 }
 
@@ -100,6 +104,10 @@ func (d *deposits) open(keys map[string]crypto.PublicKey) {
 		c, err := domain.CheckpointOf(d.list[seq])
 		if err == nil {
 			err = c.Signed(keys, d.report.Head.InstanceID)
+		}
+		if errors.Is(err, domain.ErrUnknownKey) {
+			// It lay outside, so its row is held against it all the same.
+			d.unknown, err = append(d.unknown, c), nil
 		}
 		if err == nil && c.Seq != seq {
 			err = errors.New("it is about another row than its name says")
@@ -157,6 +165,22 @@ func (d *deposits) pass(e audit.Entry) {
 		return
 	}
 	d.report.Deposits++
+}
+
+// unknownKeys adds the keys of deposits to those of the file. A deposit over rows that the file
+// does not reach takes nothing from those it has.
+func (d *deposits) unknownKeys() {
+	r := d.report
+	for _, c := range d.unknown {
+		r.NoteUnknownKey(c.Seq, c.KID)
+		if c.Seq <= r.Head.ToSeq {
+			r.UnknownSeq = max(r.UnknownSeq, c.Seq)
+		}
+		if !slices.Contains(r.Warnings, audit.WarnUnknownKey) {
+			r.Warnings = append(r.Warnings, audit.WarnUnknownKey)
+			slices.Sort(r.Warnings)
+		}
+	}
 }
 
 // close looks at what never came: rows that are missing, or rows that did not exist yet when the
