@@ -40,7 +40,7 @@ func FuzzMergePatch(f *testing.F) {
 
 // FuzzTime holds that every time that is taken can be given back.
 func FuzzTime(f *testing.F) {
-	for _, text := range []string{`"2026-11-30T09:15:00Z"`, `"9999-12-31T23:59:59-10:00"`, `"0000-01-01T00:00:00+10:00"`, `"2026-02-29T00:00:00Z"`, `null`, `7`} {
+	for _, text := range []string{`"2026-11-30T09:15:00Z"`, `"9999-12-31T23:59:59-10:00"`, `"0000-01-01T00:00:00+10:00"`, `"0001-01-01T00:00:00Z"`, `"0001-01-01T00:00:00.0004Z"`, `"2026-02-29T00:00:00Z"`, `null`, `7`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -51,6 +51,9 @@ func FuzzTime(f *testing.F) {
 		written, err := json.Marshal(at)
 		if err != nil {
 			t.Fatalf("%s cannot be written: %v", text, err)
+		}
+		if at.IsZero() {
+			t.Fatalf("%s became no time at all", text)
 		}
 		if err := json.Unmarshal(written, &again); err != nil || !again.Equal(at.Time) {
 			t.Fatalf("%s became %s: %v", text, written, err)

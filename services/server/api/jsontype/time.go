@@ -48,7 +48,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It takes any RFC 3339 time whose
-// year has four digits in UTC as well.
+// year has four digits in UTC as well, but for the year 1 and what is before: the zero time
+// of many programs lies there, and stands for "never" in ours. An end that somebody sent must
+// not become none.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -63,8 +65,8 @@ func (t *Time) Bind(s string) error {
 	if err != nil {
 		return fmt.Errorf("read a time: %w", err)
 	}
-	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
-		return fmt.Errorf("read a time: the year %d cannot be written", year)
+	if year := parsed.UTC().Year(); year < 2 || year > 9999 {
+		return fmt.Errorf("read a time: the year %d is none that is meant", year)
 	}
 	*t = At(parsed)
 	return nil

@@ -58,6 +58,8 @@ func TestGrantsAreRefused(t *testing.T) {
 	strong := s.Grant(t, tired, "manage", "space", place.Space)
 	export := grantOf(outsider.ID, "space", place.Space, "read")
 	export["capabilities"] = []string{"export"}
+	never := grantOf(outsider.ID, "space", place.Space, "read")
+	never["expires_at"] = "0001-01-01T00:00:00Z"
 	everything := s.Grant(t, outsider, "read", "space", place.Space, "export")
 	tire(t, tired)
 	refuse(t,
@@ -65,6 +67,7 @@ func TestGrantsAreRefused(t *testing.T) {
 		refusal{"without presence", tired, "createGrant", with(grantOf(bob.ID, "channel", place.Channel, "manage")), "step_up_required", ""},
 		refusal{"a writer gives nothing", bob, "createGrant", with(grantOf(outsider.ID, "channel", place.Channel, "write")), "forbidden", ""},
 		refusal{"hidden target", s.Person(t, "eve"), "createGrant", with(grantOf(bob.ID, "space", place.Space, "read")), "not_found", ""},
+		refusal{"an end before all time", owner, "createGrant", with(never), "validation_failed", ""},
 		refusal{"unknown level", owner, "createGrant", with(grantOf(bob.ID, "space", place.Space, "own")), "validation_failed", ""},
 		refusal{"missing", owner, "getGrant", with(harness.NewID()), "not_found", ""},
 		refusal{"of others", bob, "getGrant", with(given), "not_found", ""},
