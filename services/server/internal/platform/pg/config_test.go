@@ -91,6 +91,8 @@ func text(value any) string {
 		return v
 	case int:
 		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
 	case time.Duration:
 		for _, form := range []string{v.String(), strings.TrimSuffix(v.String(), "0s"), strconv.Itoa(int(v.Seconds())) + "s"} {
 			if parsed, err := time.ParseDuration(form); err == nil && parsed == v && (form == "60s" || !strings.HasSuffix(form, "m0s") && form != "1m") {
