@@ -33,12 +33,12 @@ type Twin struct {
 	pool *pgxpool.Pool
 	db   *pg.DB
 	sql  map[string]string
-	// payloads are the events of one message: its own and the one of the read position.
+	// payloads are the events of one message.
 	payloads []string
 }
 
 // events is how many events a message of a person has.
-const events = 2
+const events = 1
 
 // sources are the statements of message.create in their order.
 var sources = []struct{ name, module, file string }{
@@ -49,8 +49,7 @@ var sources = []struct{ name, module, file string }{
 	{"tokenAlive", "identity", "sqlcgen/tokens.sql.go"},
 	{"threadAppend", "chat", "sqlcgen/threads.sql.go"},
 	{"messageInsert", "messaging", "sqlcgen/messages.sql.go"},
-	{"readStateLock", "sync", "sqlcgen/read_states.sql.go"},
-	{"readStateUpsert", "sync", "sqlcgen/read_states.sql.go"},
+	{"readStatePost", "sync", "sqlcgen/read_states.sql.go"},
 	{"eventsAppend", "sync", "sqlcgen/event_log.sql.go"},
 	{"eventsNotify", "sync", "sqlcgen/event_log.sql.go"},
 }
@@ -101,9 +100,7 @@ func (t *Twin) prepare(ctx context.Context, admin *pgx.Conn) error {
 	if err != nil {
 		return fmt.Errorf("make the sequence: %w", err)
 	}
-	rows, err := admin.Query(ctx, `SELECT payload::text FROM event_log
-		WHERE actor_id = (SELECT actor_id FROM event_log WHERE type = 'message.created' ORDER BY seq DESC LIMIT 1)
-		  AND type IN ('message.created', 'read_state.updated') ORDER BY seq DESC LIMIT 2`)
+	rows, err := admin.Query(ctx, `SELECT payload::text FROM event_log WHERE type = 'message.created' ORDER BY seq DESC LIMIT 1`)
 	if err != nil {
 		return err
 	}
@@ -187,7 +184,7 @@ func (t *Twin) transaction(ctx context.Context, conn *pgx.Conn, a Author, p Plac
 		}
 	}()
 	now, message, client := time.Now().UTC(), newID(), newID()
-	var look, appended, written trip
+	var look, appended trip
 	look.add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 	look.add(t.sql["findSent"], a.ID, client)
 	look.add(t.sql["readCounter"], "permission_version")
@@ -202,13 +199,10 @@ func (t *Twin) transaction(ctx context.Context, conn *pgx.Conn, a Author, p Plac
 	if err := appended.send(ctx, conn, &seq, t.column()); err != nil {
 		return fmt.Errorf("append to the thread: %w", err)
 	}
-	written.add(t.sql["messageInsert"], message, p.ThreadID, p.ChannelID, seq, a.ID, now, []string{}, []string{}, []string{}, []bool{},
+	var end trip
+	end.add(t.sql["messageInsert"], message, p.ThreadID, p.ChannelID, seq, a.ID, now, []string{}, []string{}, []string{}, []bool{},
 		"message", "person", text, 1, text, 0, "{}", nil, nil, "normal", client, make([]byte, 32))
-	written.add(t.sql["readStateLock"], a.ID, p.ThreadID)
-	if err := written.send(ctx, conn, nil, 0); err != nil {
-		return fmt.Errorf("write the message: %w", err)
-	}
-	return t.finish(ctx, conn, a, p, message, seq, now)
+	return t.finish(ctx, conn, &end, a, p, message, seq, now)
 }
 
 // column is the place of the number in the row of threadAppend.
@@ -225,12 +219,10 @@ func (t *Twin) column() int {
 const none = "00000000-0000-0000-0000-000000000000"
 
 // finish numbers the events and commits.
-func (t *Twin) finish(ctx context.Context, conn *pgx.Conn, a Author, p Place, message string, seq int64, now time.Time) error {
-	var end trip
-	end.add(t.sql["readStateUpsert"], a.ID, p.ThreadID, p.ChannelID, seq, nil, "post", seq, now)
-	end.add(t.sql["eventsAppend"], now, a.ID, "person", nil, newID(), []string{newID(), newID()}, []string{"message.created", "read_state.updated"},
-		[]string{p.SpaceID, p.SpaceID}, []string{p.ChannelID, p.ChannelID}, []string{p.ThreadID, p.ThreadID}, []string{none, a.ID},
-		[]string{"message", "thread"}, []string{message, p.ThreadID}, t.payloads, nil)
+func (t *Twin) finish(ctx context.Context, conn *pgx.Conn, end *trip, a Author, p Place, message string, seq int64, now time.Time) error {
+	end.add(t.sql["readStatePost"], a.ID, p.ThreadID, p.ChannelID, seq, "post", now)
+	end.add(t.sql["eventsAppend"], now, a.ID, "person", nil, newID(), []string{newID()}, []string{"message.created"},
+		[]string{p.SpaceID}, []string{p.ChannelID}, []string{p.ThreadID}, []string{none}, []string{"message"}, []string{message}, t.payloads, nil)
 	end.add(t.sql["eventsNotify"])
 	end.add("COMMIT")
 	if err := end.send(ctx, conn, nil, 0); err != nil {
